@@ -1,0 +1,1 @@
+//! The built-in engine and page: a game to play at once.

@@ -1,0 +1,5 @@
+//! kidoban.
+
+pub mod demo;
+pub mod logic;
+pub mod static_files;

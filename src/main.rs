@@ -1,0 +1,2 @@
+//! kidoban.
+fn main() {}
