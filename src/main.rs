@@ -1,2 +1,80 @@
-//! kidoban.
-fn main() {}
+//! Parse, log, runtime, run, exit code; nothing else.
+
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+use kidoban::cli::{self, Cli, Command, Options};
+use kidoban::config::{self, Config};
+use kidoban::engine::launcher;
+use kidoban::engine::process::EngineCommand;
+use kidoban::run::{self, Role, StartError};
+use kidoban::{demo, health, log};
+
+fn main() -> ExitCode {
+    launcher::become_engine_if_asked();
+    let (command, matches) = Cli::read();
+    let open_files_soft = run::raise_open_files();
+    let outcome = match command {
+        Command::Engine => demo::engine::run(io::stdin().lock(), io::stdout().lock())
+            .map(|()| ExitCode::SUCCESS)
+            .map_err(|error| StartError::System("go on", error)),
+        Command::Health { url } => ask_health(&url),
+        Command::Serve(serve) => {
+            config::decide_engine(&serve.engine, &serve.options, open_files_soft)
+                .map_err(StartError::from)
+                .and_then(|engine| {
+                    let settings = || cli::effective_settings("serve", &matches);
+                    start(&serve.options, engine, Role::Serve, settings)
+                })
+        }
+        Command::Demo(options) => {
+            let engine = config::built_in_engine(&options, open_files_soft);
+            let settings = || cli::effective_settings("demo", &matches);
+            start(&options, engine, Role::Demo, settings)
+        }
+    };
+    outcome.unwrap_or_else(|error| {
+        let _ = writeln!(io::stderr(), "kidoban: {error}");
+        error.exit_code()
+    })
+}
+
+fn start(
+    options: &Options,
+    engine: EngineCommand,
+    role: Role,
+    settings: impl Fn() -> String,
+) -> Result<ExitCode, StartError> {
+    let config = Config::decide(options).map_err(StartError::Contradictions)?;
+    if options.check() {
+        let _ = write!(io::stdout(), "{}", settings());
+        return Ok(ExitCode::SUCCESS);
+    }
+    let log = log::start(config.log_format).map_err(StartError::Log)?;
+    // One thread: the engine dies with the thread that started it, and this one is the process.
+    in_a_runtime(async {
+        tokio::spawn(log.tell_lost());
+        run::run(config, engine, role).await
+    })?
+}
+
+fn ask_health(url: &str) -> Result<ExitCode, StartError> {
+    let target = url
+        .parse()
+        .map_err(|why| StartError::Contradictions(vec![format!("health: `{url}`: it {why}")]))?;
+    let (answer, ok) = in_a_runtime(health::ask(&target))?;
+    let _ = writeln!(io::stdout(), "{answer}");
+    Ok(if ok {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+fn in_a_runtime<T>(work: impl Future<Output = T>) -> Result<T, StartError> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| StartError::System("start a runtime", error))?;
+    Ok(runtime.block_on(work))
+}

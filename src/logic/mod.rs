@@ -2,5 +2,11 @@
 //! ours outside this folder. Time comes in as an argument.
 
 pub mod address;
+pub mod backoff;
+pub mod bucket;
+pub mod clients;
 pub mod frame;
+pub mod lifecycle;
+pub mod queue;
+pub mod sampler;
 pub mod shape;

@@ -1,0 +1,192 @@
+//! The engine, as the rest of the gateway sees it: is it up, is there room, and one
+//! reply for one turn. Who holds a [`Place`] holds one of the queue's; dropping it gives
+//! it back, or, once the turn is in the engine, leaves that to the turn's end. Nothing
+//! here can reach the engine but a [`Turn`] that gate 2 has made.
+//!
+//! One task, [`supervisor`], owns the process and its pipes. Requests and that task
+//! share the queue behind a lock that is never held across an await.
+
+pub mod launcher;
+pub mod pipe;
+pub mod process;
+mod stderr;
+pub mod supervisor;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::sync::{Notify, oneshot, watch};
+use tokio::time::Instant;
+
+use crate::clock;
+use crate::logic::bucket::Nanos;
+use crate::logic::queue::{Full, PlaceId, Queue};
+use crate::logic::shape::Turn;
+
+/// Does the engine take turns?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// It runs.
+    Up,
+    /// It does not; the next start is due at this moment.
+    Down {
+        /// When.
+        start_at: Nanos,
+    },
+}
+
+/// How a turn ended.
+#[derive(Debug)]
+pub enum Outcome {
+    /// The engine's line, without its line end.
+    Replied(Bytes),
+    /// The engine died or broke the protocol during this turn.
+    Failed,
+    /// No reply within `--reply-timeout`.
+    TimedOut,
+    /// It waited for longer than `--max-wait`, and the engine never saw it.
+    Shed,
+    /// The supervisor is gone: a fault of the gateway's own.
+    Lost,
+}
+
+/// What became of a turn, and how long it took.
+#[derive(Debug)]
+pub struct Ended {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// From the queue's door to the engine's; all of it if the engine never saw the turn.
+    pub waited: Duration,
+    /// In the engine; none if the engine never saw the turn.
+    pub in_engine: Option<Duration>,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    line: Vec<u8>,
+    entered_at: Instant,
+    reply: oneshot::Sender<Ended>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    queue: Mutex<Queue<Waiting>>,
+    arrived: Notify,
+    status: watch::Sender<Status>,
+    /// A moving average over served turns; 0 before the first.
+    turn_nanos: AtomicU64,
+}
+
+impl Shared {
+    /// The queue's own steps never panic half-way, so a poisoned lock still guards a whole queue.
+    fn queue(&self) -> MutexGuard<'_, Queue<Waiting>> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The engine and the queue in front of it.
+#[derive(Clone, Debug)]
+pub struct Engine {
+    shared: Arc<Shared>,
+}
+
+impl Engine {
+    /// A queue of `places_max`, and an engine that is down until a supervisor starts it.
+    pub fn new(places_max: usize) -> Self {
+        let (status, _) = watch::channel(Status::Down { start_at: 0 });
+        Self {
+            shared: Arc::new(Shared {
+                queue: Mutex::new(Queue::new(places_max)),
+                arrived: Notify::new(),
+                status,
+                turn_nanos: AtomicU64::new(0),
+            }),
+        }
+    }
+
+    /// Does it take turns now?
+    pub fn status(&self) -> Status {
+        *self.shared.status.borrow()
+    }
+
+    /// Places taken, the turn in the engine included.
+    pub fn waiting(&self) -> usize {
+        self.shared.queue().taken()
+    }
+
+    /// What one turn took lately.
+    pub fn turn_time(&self) -> Duration {
+        Duration::from_nanos(self.shared.turn_nanos.load(Ordering::Relaxed))
+    }
+
+    /// Takes a place in the queue.
+    ///
+    /// # Errors
+    /// [`Full`], and the turn is gone.
+    pub fn enter(&self, turn: Turn) -> Result<Place, Full> {
+        let entered_at = clock::now();
+        let (reply, receiver) = oneshot::channel();
+        let id = self.shared.queue().push(Waiting {
+            line: turn.into_line(),
+            entered_at,
+            reply,
+        })?;
+        self.shared.arrived.notify_one();
+        Ok(Place {
+            shared: Arc::clone(&self.shared),
+            id,
+            entered_at,
+            receiver,
+        })
+    }
+}
+
+/// A place in the queue. Dropped while its turn waits, the turn leaves and the engine never sees it.
+#[derive(Debug)]
+pub struct Place {
+    shared: Arc<Shared>,
+    id: PlaceId,
+    entered_at: Instant,
+    receiver: oneshot::Receiver<Ended>,
+}
+
+impl Place {
+    /// Waits for the reply: for the engine at most `max_wait`, then for as long as the engine may take.
+    ///
+    /// Cancel-safe: dropping it is what a client does that hangs up.
+    pub async fn reply(mut self, max_wait: Duration) -> Ended {
+        let patience = tokio::time::sleep_until(self.entered_at + max_wait);
+        let received = tokio::select! {
+            biased;
+            received = &mut self.receiver => received,
+            () = patience => {
+                if self.leave() {
+                    return self.ended(Outcome::Shed);
+                }
+                (&mut self.receiver).await
+            }
+        };
+        received.unwrap_or_else(|_| self.ended(Outcome::Lost))
+    }
+
+    fn ended(&self, outcome: Outcome) -> Ended {
+        Ended {
+            outcome,
+            waited: clock::now() - self.entered_at,
+            in_engine: None,
+        }
+    }
+
+    /// True if the turn was still waiting.
+    fn leave(&self) -> bool {
+        self.shared.queue().remove(self.id).is_some()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}

@@ -1,0 +1,72 @@
+//! What the engine writes to stderr goes to the log, line by line. Any bytes, drained
+//! for ever, kept nowhere: an engine never blocks on it, and never fills the disk by it.
+
+use std::time::Duration;
+
+use tokio::io::AsyncReadExt;
+use tokio::net::unix::pipe;
+use tracing::{info, warn};
+
+use crate::clock::Clock;
+use crate::logic::frame::CutLines;
+use crate::logic::sampler::{Sampler, Verdict};
+
+/// Longest line of stderr in the log; the rest of it is cut off.
+const LINE_BYTES_MAX: usize = 4 * 1024;
+/// Lines of stderr in the log, in any second; the rest is counted.
+const LINES_PER_SECOND: u32 = 50;
+/// Read at once.
+const CHUNK_BYTES: usize = 8 * 1024;
+
+/// Logs lines until end of file.
+pub async fn log_lines(mut stderr: pipe::Receiver, clock: Clock) {
+    let mut chunk = vec![0; CHUNK_BYTES];
+    let mut lines = CutLines::new(LINE_BYTES_MAX);
+    let mut sampler = Sampler::new(LINES_PER_SECOND);
+    let mut tell = None;
+    loop {
+        let told = async {
+            match tell {
+                Some(at) => tokio::time::sleep_until(at).await,
+                None => std::future::pending().await,
+            }
+        };
+        let read = tokio::select! {
+            read = stderr.read(&mut chunk) => read,
+            () = told => {
+                tell_dropped(&mut sampler);
+                tell = None;
+                continue;
+            }
+        };
+        let mut each = |line: &[u8], cut_bytes: usize| match sampler.ask(clock.nanos()) {
+            Verdict::Write => log_line(line, cut_bytes),
+            Verdict::CountFirst => tell = Some(crate::clock::now() + Duration::from_secs(1)),
+            Verdict::Count => {}
+        };
+        match read {
+            Ok(0) | Err(_) => {
+                lines.finish(&mut each);
+                tell_dropped(&mut sampler);
+                return;
+            }
+            Ok(n) => lines.push(&chunk[..n], &mut each),
+        }
+    }
+}
+
+fn log_line(line: &[u8], cut_bytes: usize) {
+    let line = String::from_utf8_lossy(line);
+    if cut_bytes == 0 {
+        info!(?line, "engine stderr");
+    } else {
+        info!(?line, cut_bytes, "engine stderr");
+    }
+}
+
+fn tell_dropped(sampler: &mut Sampler) {
+    let lines = sampler.take_dropped();
+    if lines > 0 {
+        warn!(lines, "engine stderr: more lines than are logged");
+    }
+}

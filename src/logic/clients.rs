@@ -1,0 +1,220 @@
+//! The table of clients: who holds which bucket.
+//!
+//! Bounded whatever arrives, and it forgets only full buckets, a few at a time: no
+//! sweep ever stops the world, and no flood of newcomers refills a drained bucket.
+//! It also keeps the one thing a bucket cannot: the latest moment seen, so that a
+//! clock that goes back changes nothing.
+
+use std::collections::{HashMap, VecDeque};
+
+use super::address::Client;
+use super::bucket::{Bucket, Cost, Decision, Limit, Nanos};
+
+/// Buckets looked at per turn, to see whether they are full and can be forgotten.
+/// Two per turn against at most one newcomer per turn: the table shrinks while traffic goes on.
+const LOOKED_AT_PER_TURN: usize = 2;
+
+/// Buckets by client, at most `buckets_max` of them.
+#[derive(Debug)]
+pub struct Clients {
+    buckets: HashMap<Client, Bucket>,
+    /// Every key of `buckets` once, in the order in which they are looked at next.
+    round: VecDeque<Client>,
+    buckets_max: usize,
+    /// What newcomers share while the table is full of buckets that are not.
+    overflow: Bucket,
+    overflow_limit: Limit,
+    latest: Nanos,
+}
+
+/// What the table said to one turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// What the bucket said.
+    pub decision: Decision,
+    /// The table was full: this was the shared bucket, under the default limit.
+    pub overflowed: bool,
+}
+
+impl Clients {
+    /// A table of at most `buckets_max` buckets; newcomers beyond it share one under `overflow_limit`.
+    pub fn new(buckets_max: usize, overflow_limit: Limit) -> Self {
+        Self {
+            buckets: HashMap::new(),
+            round: VecDeque::new(),
+            buckets_max,
+            overflow: Bucket::FULL,
+            overflow_limit,
+            latest: 0,
+        }
+    }
+
+    /// Takes `cost` tickets from the client's bucket, if they are there.
+    pub fn take(&mut self, client: Client, now: Nanos, limit: &Limit, cost: Cost) -> Answer {
+        self.latest = self.latest.max(now);
+        let now = self.latest;
+        if let Some(bucket) = self.buckets.get_mut(&client) {
+            let decision = bucket.take(now, limit, cost);
+            self.forget_some(now);
+            return Answer {
+                decision,
+                overflowed: false,
+            };
+        }
+        self.forget_some(now);
+        if self.buckets.len() >= self.buckets_max {
+            return Answer {
+                decision: self.overflow.take(now, &self.overflow_limit, cost),
+                overflowed: true,
+            };
+        }
+        let mut bucket = Bucket::FULL;
+        let decision = bucket.take(now, limit, cost);
+        self.buckets.insert(client, bucket);
+        self.round.push_back(client);
+        Answer {
+            decision,
+            overflowed: false,
+        }
+    }
+
+    /// Clients remembered.
+    pub fn len(&self) -> usize {
+        self.buckets.len()
+    }
+
+    /// Nobody is remembered.
+    pub fn is_empty(&self) -> bool {
+        self.buckets.is_empty()
+    }
+
+    fn forget_some(&mut self, now: Nanos) {
+        for _ in 0..LOOKED_AT_PER_TURN {
+            let Some(client) = self.round.pop_front() else {
+                return;
+            };
+            if self.buckets.get(&client).is_some_and(|b| b.is_full(now)) {
+                self.buckets.remove(&client);
+            } else {
+                self.round.push_back(client);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{IpAddr, Ipv4Addr};
+
+    use proptest::prelude::*;
+
+    use super::super::address::Hop;
+    use super::*;
+
+    const SECOND: Nanos = 1_000_000_000;
+
+    fn client(n: u32) -> Client {
+        Client::of(Hop::new(IpAddr::V4(Ipv4Addr::from(n))), 64)
+    }
+
+    fn limit(rate: &str, burst: &str) -> Limit {
+        Limit::new(rate.parse().unwrap(), burst.parse().unwrap()).unwrap()
+    }
+
+    fn admits(table: &mut Clients, n: u32, now: Nanos, limit: &Limit) -> bool {
+        let answer = table.take(client(n), now, limit, Cost::ONE);
+        answer.decision.wait.is_none()
+    }
+
+    #[test]
+    fn a_flood_neither_refills_a_drained_bucket_nor_passes_the_bound() {
+        let limit = limit("1/min", "2");
+        let mut table = Clients::new(100, limit.clone());
+        assert!(admits(&mut table, 1, 0, &limit));
+        assert!(admits(&mut table, 1, 0, &limit));
+        for n in 0..1_000 {
+            table.take(client(1_000 + n), SECOND, &limit, Cost::ONE);
+            assert!(table.len() <= 100);
+            assert!(!admits(&mut table, 1, SECOND, &limit));
+        }
+    }
+
+    #[test]
+    fn newcomers_share_one_bucket_when_the_table_is_full_of_live_ones() {
+        let limit = limit("1/min", "2");
+        let mut table = Clients::new(3, limit.clone());
+        for n in 0..3 {
+            assert!(!table.take(client(n), 0, &limit, Cost::ONE).overflowed);
+        }
+        let shared: Vec<_> = (10..14)
+            .map(|n| table.take(client(n), 0, &limit, Cost::ONE))
+            .collect();
+        assert!(shared.iter().all(|a| a.overflowed));
+        let admitted = shared.iter().filter(|a| a.decision.wait.is_none()).count();
+        assert_eq!(admitted, 2, "the shared bucket holds one burst");
+        assert!(
+            admits(&mut table, 0, 0, &limit),
+            "who is known keeps their own"
+        );
+        let later = table.take(client(10), 120 * SECOND, &limit, Cost::ONE);
+        assert!(!later.overflowed, "full buckets make room");
+    }
+
+    #[test]
+    fn full_buckets_are_forgotten_while_traffic_goes_on() {
+        let limit = limit("2", "2");
+        let mut table = Clients::new(1_000, limit.clone());
+        for n in 0..500 {
+            table.take(client(n), 0, &limit, Cost::ONE);
+        }
+        assert_eq!(table.len(), 500);
+        for _ in 0..500 {
+            table.take(client(7), 10 * SECOND, &limit, Cost::ONE);
+        }
+        assert_eq!(table.len(), 1);
+        assert_eq!(table.round.len(), 1);
+    }
+
+    proptest! {
+        /// A clock that stands still or goes back changes nothing: it reads as the latest moment seen.
+        #[test]
+        fn a_clock_that_goes_back_reads_as_standing_still(
+            steps in prop::collection::vec((0u32..4, -3i64..3), 1..200),
+        ) {
+            let limit = limit("2", "2");
+            let mut jumping = Clients::new(10, limit.clone());
+            let mut standing = Clients::new(10, limit.clone());
+            let mut now: i64 = 0;
+            let mut latest = 0;
+            for (n, step) in steps {
+                now = (now + step * 300_000_000).max(0);
+                latest = latest.max(now);
+                let now = u64::try_from(now).unwrap();
+                let latest = u64::try_from(latest).unwrap();
+                prop_assert_eq!(
+                    jumping.take(client(n), now, &limit, Cost::ONE),
+                    standing.take(client(n), latest, &limit, Cost::ONE)
+                );
+            }
+        }
+
+        /// While nobody overflows, the table says what unbounded buckets of their own would say.
+        #[test]
+        fn forgetting_is_invisible(
+            steps in prop::collection::vec((0u32..20, 0u64..900_000_000), 1..300),
+        ) {
+            let limit = limit("2", "2");
+            let mut table = Clients::new(20, limit.clone());
+            let mut alone: HashMap<u32, Bucket> = HashMap::new();
+            let mut now = 0;
+            for (n, step) in steps {
+                now += step;
+                let answer = table.take(client(n), now, &limit, Cost::ONE);
+                let bucket = alone.entry(n).or_insert(Bucket::FULL);
+                prop_assert!(!answer.overflowed);
+                prop_assert_eq!(answer.decision, bucket.take(now, &limit, Cost::ONE));
+                prop_assert_eq!(table.buckets.len(), table.round.len());
+            }
+        }
+    }
+}

@@ -1,0 +1,338 @@
+//! The life of one request: checked, routed, admitted, answered, logged. One exit:
+//! [`Gateway::answer`] finishes every answer, whatever it says. Reaches the engine only
+//! through the gates.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::body::{Body as _, Incoming};
+use hyper::header::{HeaderMap, HeaderValue, RETRY_AFTER};
+use hyper::http::request::Parts;
+use hyper::{Method, Request, Response, StatusCode, Version};
+use tracing::warn;
+
+use crate::answer::{self, X_REQUEST_ID};
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::drain::{Drain, Stage};
+use crate::engine::{Engine, Outcome, Status};
+use crate::gates::{self, Gates, Seen};
+use crate::log::{AccessLog, Entry};
+use crate::logic::address::{self, Hop};
+use crate::logic::shape::Route;
+use crate::protocol;
+use crate::refusal::{Refusal, Retry};
+use crate::static_files::StaticFiles;
+
+/// What requests share.
+#[derive(Debug)]
+pub struct Gateway {
+    config: Arc<Config>,
+    clock: Clock,
+    engine: Engine,
+    gates: Gates,
+    drain: Drain,
+    log: Arc<AccessLog>,
+    static_files: RwLock<Arc<StaticFiles>>,
+    told_untrusted: AtomicBool,
+}
+
+/// Where a path leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Path {
+    Turn(Route),
+    Health,
+    UnknownApi,
+    Elsewhere,
+}
+
+impl Path {
+    fn of(path: &str) -> Self {
+        match path {
+            "/api/turn" => Self::Turn(Route::Turn),
+            "/api/new" => Self::Turn(Route::New),
+            "/api/health" => Self::Health,
+            "/api" => Self::UnknownApi,
+            _ if path.starts_with("/api/") => Self::UnknownApi,
+            _ => Self::Elsewhere,
+        }
+    }
+
+    fn logged(self) -> &'static str {
+        match self {
+            Self::Turn(Route::Turn) => "/api/turn",
+            Self::Turn(Route::New) => "/api/new",
+            Self::Health => "/api/health",
+            Self::UnknownApi | Self::Elsewhere => "other",
+        }
+    }
+
+    fn is_api(self) -> bool {
+        self != Self::Elsewhere
+    }
+}
+
+/// One request on its way. Dropped unfinished, its client has left.
+struct Open<'a> {
+    log: &'a Arc<AccessLog>,
+    entry: Entry,
+    is_turn: bool,
+    finished: bool,
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        if self.is_turn && !self.finished {
+            self.log.hang_up(&self.entry);
+        }
+    }
+}
+
+impl Gateway {
+    /// The gateway before `engine`.
+    pub fn new(config: Arc<Config>, engine: Engine, drain: Drain, clock: Clock) -> Self {
+        Self {
+            gates: Gates::new(Arc::clone(&config), engine.clone(), clock),
+            log: AccessLog::new(config.log_client, clock),
+            static_files: RwLock::default(),
+            told_untrusted: AtomicBool::new(false),
+            config,
+            clock,
+            engine,
+            drain,
+        }
+    }
+
+    /// What it was told.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// How far its shutdown has come.
+    pub fn drain(&self) -> &Drain {
+        &self.drain
+    }
+
+    /// Serves these files from now on.
+    pub fn serve_files(&self, files: StaticFiles) {
+        let mut served = self
+            .static_files
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        *served = Arc::new(files);
+    }
+
+    /// One request, one answer.
+    ///
+    /// Cancel-safe: dropping it is what a client does that hangs up.
+    pub async fn answer(&self, peer: Hop, request: Request<Incoming>) -> Response<Bytes> {
+        let (head, body) = request.into_parts();
+        let path = Path::of(head.uri.path());
+        let mut open = Open {
+            log: &self.log,
+            entry: Entry {
+                client: self.client(peer, &head.headers),
+                route: path.logged(),
+                kind: None,
+                shadow: None,
+                waited: None,
+                in_engine: None,
+                request_id: self.request_id(peer, &head.headers),
+            },
+            is_turn: matches!(path, Path::Turn(_)) && head.method == Method::POST,
+            finished: false,
+        };
+        let mut seen = Seen::default();
+        let mut body = Some(body);
+        let result = self
+            .route(path, &head, &mut body, &mut open.entry, &mut seen)
+            .await;
+        open.entry.kind = seen.kind;
+        open.entry.shadow = seen.shadow_refused.then_some("rate_limited");
+        open.finished = true;
+
+        let unread = body.filter(|body| !body.is_end_stream());
+        let closes = unread.is_some() || head.version == Version::HTTP_10;
+        if let Some(body) = unread {
+            gates::discard(body, &head.headers, self.config.body_timeout);
+        }
+        let mut response = match result {
+            Ok(response) => {
+                if open.is_turn {
+                    self.log.turn(&open.entry, response.status());
+                }
+                response
+            }
+            Err(refusal) => {
+                self.log.refusal(&open.entry, &refusal);
+                answer::refusal(&refusal)
+            }
+        };
+        if closes {
+            answer::close(&mut response);
+        }
+        let headers = response.headers_mut();
+        if let Some(meter) = &seen.meter {
+            answer::rate_limit(headers, meter);
+        }
+        if path.is_api() {
+            answer::cors(headers, &self.config.cors, &head.headers);
+        }
+        headers.insert(X_REQUEST_ID, open.entry.request_id.clone());
+        if head.method == Method::HEAD {
+            answer::strip_body(&mut response);
+        }
+        response
+    }
+
+    async fn route(
+        &self,
+        path: Path,
+        head: &Parts,
+        body: &mut Option<Incoming>,
+        entry: &mut Entry,
+        seen: &mut Seen,
+    ) -> Result<Response<Bytes>, Refusal> {
+        protocol::check(head)?;
+        let methods = self.methods(path, head)?;
+        protocol::check_expectation(&head.headers)?;
+        if head.method == Method::OPTIONS {
+            return Ok(answer::preflight(methods));
+        }
+        match path {
+            Path::Turn(route) => {
+                protocol::check_turn(&head.headers)?;
+                if self.drain.has_begun() {
+                    return Err(Refusal::Draining);
+                }
+                let body = body.take().ok_or(Refusal::Internal)?;
+                self.turn(route, &head.headers, body, entry, seen).await
+            }
+            Path::Health => Ok(self.health()),
+            Path::Elsewhere => {
+                let files = self.files();
+                let file = files.find(head.uri.path()).ok_or(Refusal::NotFound)?;
+                Ok(file.answer(head.method == Method::HEAD, &head.headers))
+            }
+            Path::UnknownApi => Err(Refusal::NotFound),
+        }
+    }
+
+    /// What this path takes, if there is such a path and this method is among them.
+    fn methods(&self, path: Path, head: &Parts) -> Result<&'static str, Refusal> {
+        let cors = self.config.cors.is_on();
+        let methods = match path {
+            Path::Turn(_) if cors => "POST, OPTIONS",
+            Path::Turn(_) => "POST",
+            Path::Health if cors => "GET, HEAD, OPTIONS",
+            Path::Health => "GET, HEAD",
+            Path::Elsewhere if self.files().find(head.uri.path()).is_some() => "GET, HEAD",
+            Path::Elsewhere | Path::UnknownApi => return Err(Refusal::NotFound),
+        };
+        if methods.split(", ").any(|method| head.method == *method) {
+            Ok(methods)
+        } else {
+            Err(Refusal::MethodNotAllowed(methods))
+        }
+    }
+
+    async fn turn(
+        &self,
+        route: Route,
+        headers: &HeaderMap,
+        body: Incoming,
+        entry: &mut Entry,
+        seen: &mut Seen,
+    ) -> Result<Response<Bytes>, Refusal> {
+        let turn = async {
+            let place = (self.gates)
+                .admit(entry.client, route, body, headers, seen)
+                .await?;
+            Ok(place.reply(self.config.wait_max).await)
+        };
+        let ended = tokio::select! {
+            biased;
+            ended = turn => ended?,
+            () = self.drain.reached(Stage::TimeUp) => return Err(Refusal::Draining),
+        };
+        entry.waited = Some(ended.waited);
+        entry.in_engine = ended.in_engine;
+        match ended.outcome {
+            Outcome::Replied(line) => Ok(answer::json(StatusCode::OK, line)),
+            Outcome::Failed => Err(Refusal::EngineFailed),
+            Outcome::TimedOut => Err(Refusal::EngineTimeout),
+            Outcome::Shed => Err(Refusal::Shed {
+                wait: self.engine.turn_time(),
+            }),
+            Outcome::Lost => Err(Refusal::Internal),
+        }
+    }
+
+    fn health(&self) -> Response<Bytes> {
+        let status = self.engine.status();
+        let engine = match status {
+            _ if self.drain.has_begun() => "draining",
+            Status::Up => "up",
+            Status::Down { .. } => "down",
+        };
+        let ok = engine == "up";
+        let waiting = self.engine.waiting();
+        let queue = self.config.places_max;
+        let version = env!("CARGO_PKG_VERSION");
+        let body = format!(
+            r#"{{"ok":{ok},"engine":"{engine}","waiting":{waiting},"queue":{queue},"version":"{version}"}}"#
+        );
+        if ok {
+            return answer::json(StatusCode::OK, body.into());
+        }
+        let mut response = answer::json(StatusCode::SERVICE_UNAVAILABLE, body.into());
+        let wait = match status {
+            Status::Down { start_at } => start_at.saturating_sub(self.clock.nanos()),
+            Status::Up => 0,
+        };
+        let retry = Retry::exact(Duration::from_nanos(wait));
+        let headers = response.headers_mut();
+        headers.insert(RETRY_AFTER, retry.after_seconds.into());
+        response
+    }
+
+    fn files(&self) -> Arc<StaticFiles> {
+        let served = self.static_files.read();
+        Arc::clone(&served.unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn client(&self, peer: Hop, headers: &HeaderMap) -> Hop {
+        let identity = &self.config.identity;
+        let lines = headers.get_all(&identity.header).iter();
+        if !identity.trusted.contains(peer)
+            && headers.contains_key(&identity.header)
+            && !self.told_untrusted.swap(true, Ordering::Relaxed)
+        {
+            warn!(
+                %peer,
+                header = identity.header.as_str(),
+                "a peer that is no trusted proxy sends this header; it is ignored (--trusted-proxy). This is said once"
+            );
+        }
+        address::find(
+            peer,
+            lines.map(HeaderValue::as_bytes),
+            identity.header_kind,
+            identity.order,
+            &identity.trusted,
+        )
+    }
+
+    fn request_id(&self, peer: Hop, headers: &HeaderMap) -> HeaderValue {
+        headers
+            .get(X_REQUEST_ID)
+            .filter(|id| self.config.identity.trusted.contains(peer) && protocol::is_request_id(id))
+            .cloned()
+            .unwrap_or_else(|| {
+                let made = format!("{:032x}", fastrand::u128(..));
+                HeaderValue::try_from(made).unwrap_or(HeaderValue::from_static("none"))
+            })
+    }
+}

@@ -1,0 +1,225 @@
+//! The life of the gateway: bound, started, drained, ended. Each step that can fail at
+//! the start is a [`StartError`] with its exit code.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use tracing::{error, info, warn};
+
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::connection::Connections;
+use crate::drain::{Asked, Drain, Signals, Stage};
+use crate::engine::Engine;
+use crate::engine::process::{self, EngineCommand, NotRunnable};
+use crate::engine::supervisor::Supervisor;
+use crate::listen::Listener;
+use crate::request::Gateway;
+use crate::server;
+use crate::settings::ListenAt;
+use crate::static_files::{ReadError, StaticFiles};
+
+/// How long answers that are decided may take to go out, once the drain's time is up.
+const LAST_ANSWERS: Duration = Duration::from_secs(1);
+
+/// Why the gateway does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// Options that contradict each other; all of them.
+    #[error("{}", .0.join("\nkidoban: "))]
+    Contradictions(Vec<String>),
+    /// No engine.
+    #[error("{0}. `kidoban demo` needs none")]
+    Engine(#[from] NotRunnable),
+    /// The static files.
+    #[error("--static: {0}")]
+    Static(#[from] ReadError),
+    /// A socket.
+    #[error("cannot listen on {0}: {1}")]
+    Listen(ListenAt, io::Error),
+    /// The port file.
+    #[error("--port-file: cannot write {0:?}: {1}")]
+    PortFile(PathBuf, io::Error),
+    /// Everything else that the operating system refuses.
+    #[error("cannot {0}: {1}")]
+    System(&'static str, io::Error),
+    /// `RUST_LOG`.
+    #[error("{0}")]
+    Log(String),
+}
+
+impl StartError {
+    /// The process's exit code.
+    pub fn exit_code(&self) -> ExitCode {
+        ExitCode::from(match self {
+            Self::Contradictions(_) | Self::Log(_) => 2,
+            Self::Engine(NotRunnable::NotFound(..)) => 127,
+            Self::Engine(NotRunnable::NotExecutable(_)) => 126,
+            Self::Static(_) | Self::Listen(..) | Self::PortFile(..) | Self::System(..) => 1,
+        })
+    }
+}
+
+/// What is served besides `/api/`, and what a terminal's hang-up means.
+#[derive(Clone, Copy, Debug)]
+pub enum Role {
+    /// `serve`
+    Serve,
+    /// `demo`: the built-in page unless a folder was named.
+    Demo,
+}
+
+/// Raises the soft descriptor limit to the hard one. Says what it was: the engine gets that.
+pub fn raise_open_files() -> Option<u64> {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: limit.maximum,
+        maximum: limit.maximum,
+    };
+    // Refused, the old limit still serves; accepting backs off when it is reached.
+    let _ = setrlimit(Resource::Nofile, raised);
+    limit.current
+}
+
+/// Runs the gateway until a signal ends it.
+///
+/// # Errors
+/// [`StartError`]; once it runs, it ends with an exit code.
+pub async fn run(
+    config: Config,
+    command: EngineCommand,
+    role: Role,
+) -> Result<ExitCode, StartError> {
+    let config = Arc::new(config);
+    let clock = Clock::start();
+    let mut signals =
+        Signals::catch().map_err(|error| StartError::System("catch signals", error))?;
+    let files = read_files(&config, role)?;
+    let listeners = bind(&config).await?;
+
+    let drain = Drain::default();
+    let engine = Engine::new(config.places_max);
+    let gateway = Arc::new(Gateway::new(
+        Arc::clone(&config),
+        engine.clone(),
+        drain.clone(),
+        clock,
+    ));
+    gateway.serve_files(files);
+
+    let (close_engine, closing) = watch::channel(false);
+    let supervisor = Supervisor::new(&engine, config.terms, clock, move || {
+        process::start(&command, clock)
+    });
+    let mut supervisor = tokio::spawn(supervisor.run(is_true(closing)));
+
+    let connections = Arc::new(Connections::new(config.connections));
+    let mut accepting = JoinSet::new();
+    for listener in listeners {
+        accepting.spawn(server::accept(
+            Arc::clone(&gateway),
+            Arc::clone(&connections),
+            listener,
+        ));
+    }
+
+    let failed = loop {
+        let asked = tokio::select! {
+            asked = signals.next() => asked,
+            _ = &mut supervisor => break true,
+        };
+        match (asked, role) {
+            (Asked::Reload, Role::Serve) => reload(&gateway, role),
+            (Asked::Reload, Role::Demo) | (Asked::ShutDown(_), _) => break false,
+        }
+    };
+    if failed {
+        error!("the engine's supervisor has ended: a fault of the gateway's own");
+        return Ok(ExitCode::FAILURE);
+    }
+    info!("draining");
+    drain.reach(Stage::Draining);
+    let ending = async {
+        let all_closed = connections.all_closed();
+        if timeout(config.drain_timeout, all_closed).await.is_err() {
+            warn!("the drain's time is up");
+            drain.reach(Stage::TimeUp);
+            let _ = timeout(LAST_ANSWERS, connections.all_closed()).await;
+        }
+        close_engine.send_replace(true);
+        let _ = (&mut supervisor).await;
+    };
+    let code = tokio::select! {
+        () = ending => ExitCode::SUCCESS,
+        code = signals.shut_down() => code,
+    };
+    info!("ended");
+    Ok(code)
+}
+
+async fn is_true(mut flag: watch::Receiver<bool>) {
+    // An error means that the sender is gone, and with it the gateway.
+    let _ = flag.wait_for(|set| *set).await;
+}
+
+async fn bind(config: &Config) -> Result<Vec<Listener>, StartError> {
+    let mut listeners = Vec::new();
+    for at in &config.listen {
+        let listener = Listener::bind(at)
+            .await
+            .map_err(|error| StartError::Listen(at.clone(), error))?;
+        listeners.push(listener);
+    }
+    let mut addresses = String::new();
+    for listener in &listeners {
+        let address = listener.address();
+        info!(%address, "listening");
+        let _ = writeln!(addresses, "{address}");
+    }
+    if let Some(path) = &config.port_file {
+        write_whole(path, &addresses).map_err(|error| StartError::PortFile(path.clone(), error))?;
+    }
+    Ok(listeners)
+}
+
+/// Written beside its place and moved there: whoever waits for the file finds it whole.
+fn write_whole(path: &PathBuf, text: &str) -> io::Result<()> {
+    let mut beside = path.clone().into_os_string();
+    beside.push(format!(".{}", std::process::id()));
+    fs::write(&beside, text)?;
+    fs::rename(beside, path)
+}
+
+fn read_files(config: &Config, role: Role) -> Result<StaticFiles, ReadError> {
+    let Some(folder) = &config.static_folder else {
+        return Ok(match role {
+            Role::Serve => StaticFiles::default(),
+            Role::Demo => StaticFiles::from_assets(crate::demo::page::ASSETS),
+        });
+    };
+    let (files, left_out) = StaticFiles::read(folder)?;
+    for left_out in left_out {
+        warn!(%left_out, "--static: left out");
+    }
+    Ok(files)
+}
+
+fn reload(gateway: &Arc<Gateway>, role: Role) {
+    let gateway = Arc::clone(gateway);
+    tokio::task::spawn_blocking(move || match read_files(gateway.config(), role) {
+        Ok(files) => {
+            gateway.serve_files(files);
+            info!("the static files were read again");
+        }
+        Err(error) => error!(%error, "the static files stay as they were"),
+    });
+}

@@ -1,0 +1,107 @@
+//! Accepting, and the HTTP of one connection. Each connection is one task; what its
+//! requests mean is `request`'s.
+
+use std::convert::Infallible;
+use std::io;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tracing::{debug, warn};
+
+use crate::connection::{Connections, Place};
+use crate::drain::Stage;
+use crate::listen::Listener;
+use crate::logic::address::Hop;
+use crate::request::Gateway;
+
+/// Longest request head. Also what one connection buffers of what is not yet read.
+const HEAD_BYTES_MAX: usize = 16 * 1024;
+/// Most header fields of a request.
+const FIELDS_MAX: usize = 64;
+/// The first and the longest pause after an accept that failed: such errors repeat at once.
+const ACCEPT_PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
+
+/// Accepts until the drain begins. Each connection is a task of its own.
+pub async fn accept(gateway: Arc<Gateway>, connections: Arc<Connections>, listener: Listener) {
+    let mut pause = ACCEPT_PAUSES.0;
+    let drain = gateway.drain().clone();
+    let mut draining = pin!(drain.reached(Stage::Draining));
+    loop {
+        let accepted = tokio::select! {
+            biased;
+            () = &mut draining => return,
+            accepted = accept_one(&gateway, &connections, &listener) => accepted,
+        };
+        match accepted {
+            Ok(()) => pause = ACCEPT_PAUSES.0,
+            Err(error) => {
+                warn!(%error, "cannot accept a connection");
+                tokio::select! {
+                    () = &mut draining => return,
+                    () = tokio::time::sleep(pause) => {}
+                }
+                pause = (pause * 2).min(ACCEPT_PAUSES.1);
+            }
+        }
+    }
+}
+
+async fn accept_one(
+    gateway: &Arc<Gateway>,
+    connections: &Arc<Connections>,
+    listener: &Listener,
+) -> io::Result<()> {
+    match listener {
+        Listener::Tcp(listener, _) => {
+            let (stream, peer) = listener.accept().await?;
+            stream.set_nodelay(true)?;
+            let place = connections.place().await;
+            let peer = Hop::new(peer.ip());
+            tokio::spawn(serve(Arc::clone(gateway), place, stream, peer));
+        }
+        Listener::Unix(listener, _) => {
+            let (stream, _) = listener.accept().await?;
+            let place = connections.place().await;
+            tokio::spawn(serve(Arc::clone(gateway), place, stream, Hop::Unix));
+        }
+    }
+    Ok(())
+}
+
+/// Serves one connection to its end: the client's, a deadline's, or the drain's.
+pub async fn serve<S>(gateway: Arc<Gateway>, place: Place, stream: S, peer: Hop)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let stream = place.watch(TokioIo::new(stream));
+    let place = &place;
+    let gateway = &gateway;
+    let service = service_fn(move |request| async move {
+        place.connection().request_begun();
+        let response = gateway.answer(peer, request).await;
+        Ok::<_, Infallible>(response.map(|bytes| place.answer_body(bytes)))
+    });
+    let mut connection = pin!(
+        http1::Builder::new()
+            .max_buf_size(HEAD_BYTES_MAX)
+            .max_headers(FIELDS_MAX)
+            .serve_connection(stream, service)
+    );
+    let ended = tokio::select! {
+        biased;
+        ended = connection.as_mut() => ended,
+        () = place.connection().must_close() => return,
+        () = gateway.drain().reached(Stage::Draining) => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        debug!(%peer, %error, "a connection ended badly");
+    }
+}
