@@ -1,6 +1,11 @@
 //! What was typed: commands, flags, environment. Every value is checked here for
 //! itself; what contradicts another value is `config`'s to say. Starts nothing.
 
+#![allow(
+    clippy::doc_markdown,
+    reason = "doc comments here are the text of --help"
+)]
+
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::PathBuf;

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -105,6 +105,9 @@ pub async fn run(
         Signals::catch().map_err(|error| StartError::System("catch signals", error))?;
     let files = read_files(&config, role)?;
     let listeners = bind(&config).await?;
+    if let Role::Demo = role {
+        tell_where_to_play(&listeners);
+    }
 
     let drain = Drain::default();
     let engine = Engine::new(config.places_max);
@@ -189,6 +192,16 @@ async fn bind(config: &Config) -> Result<Vec<Listener>, StartError> {
         write_whole(path, &addresses).map_err(|error| StartError::PortFile(path.clone(), error))?;
     }
     Ok(listeners)
+}
+
+/// On stdout: what the log says is for operators.
+fn tell_where_to_play(listeners: &[Listener]) {
+    for listener in listeners {
+        if let ListenAt::Tcp(address) = listener.address() {
+            // Nobody may be reading; the game is served all the same.
+            let _ = writeln!(io::stdout(), "Open http://{address}/ in a browser to play.");
+        }
+    }
 }
 
 /// Written beside its place and moved there: whoever waits for the file finds it whole.

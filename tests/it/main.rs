@@ -1,9 +1,12 @@
 //! The gateway as its users see it: the real program, real sockets, a real engine.
 //! One file a section of the README.
 
+#![allow(clippy::unwrap_used, reason = "in a test it is an assertion")]
+
 mod harness;
 mod http;
 
+mod browser;
 mod connections;
 mod cross_origin;
 mod crossing;
