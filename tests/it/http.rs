@@ -2,6 +2,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::thread;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -84,10 +85,15 @@ impl Request {
         bytes
     }
 
-    /// On a connection of its own.
+    /// On a connection of its own. Reads while it writes, as browsers do: an early answer is heard.
     pub fn send_to(&self, address: SocketAddr) -> io::Result<Reply> {
         let mut connection = Connection::open(address)?;
-        connection.send(self)
+        let mut writer = connection.stream.try_clone()?;
+        thread::scope(|scope| {
+            // Who answered early may stop reading: what counts is the answer.
+            scope.spawn(move || writer.write_all(&self.bytes()));
+            connection.read(self.method == "HEAD")
+        })
     }
 }
 

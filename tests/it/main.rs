@@ -7,6 +7,7 @@ mod harness;
 mod http;
 
 mod browser;
+mod caddy;
 mod connections;
 mod cross_origin;
 mod crossing;
