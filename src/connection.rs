@@ -22,7 +22,7 @@ use crate::config::ConnectionLimits;
 #[derive(Debug)]
 pub struct Connections {
     limits: ConnectionLimits,
-    places: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     open: Mutex<Open>,
 }
 
@@ -65,39 +65,39 @@ impl Connections {
     pub fn new(limits: ConnectionLimits) -> Self {
         Self {
             limits,
-            places: Arc::new(Semaphore::new(limits.connections_max)),
+            permits: Arc::new(Semaphore::new(limits.connections_max)),
             open: Mutex::default(),
         }
     }
 
-    /// A place for one more. When all are taken, the longest idle connection is closed
+    /// Leave to open one more. When all are open, the longest idle connection is closed
     /// for it; when none is idle, it waits. Cancel-safe.
-    pub async fn place(self: &Arc<Self>) -> Place {
-        let places = Arc::clone(&self.places);
-        let permit = if let Ok(permit) = Arc::clone(&places).try_acquire_owned() {
+    pub async fn permit(self: &Arc<Self>) -> Permit {
+        let permits = Arc::clone(&self.permits);
+        let permit = if let Ok(permit) = Arc::clone(&permits).try_acquire_owned() {
             Some(permit)
         } else {
             self.close_longest_idle();
-            places.acquire_owned().await.ok()
+            permits.acquire_owned().await.ok()
         };
         let connection = Arc::new(Connection::new());
         let mut open = self.open();
         let id = open.next_id;
         open.next_id += 1;
         open.by_id.insert(id, Arc::clone(&connection));
-        Place {
+        Permit {
             connections: Arc::clone(self),
             connection,
             id,
-            _permit: permit,
+            _counted: permit,
         }
     }
 
     /// Ready when no connection is open. Only once nothing is accepted any more.
     pub async fn all_closed(&self) {
         let all = u32::try_from(self.limits.connections_max).unwrap_or(u32::MAX);
-        // An error means that nobody will ever take a place again.
-        let _ = self.places.acquire_many(all).await;
+        // An error means that nobody will ever ask for one again.
+        let _ = self.permits.acquire_many(all).await;
     }
 
     fn open(&self) -> MutexGuard<'_, Open> {
@@ -155,17 +155,17 @@ impl Connections {
     }
 }
 
-/// A connection's place among all; dropping it gives it back.
+/// Leave to be open, for one connection; dropping it gives it back.
 #[derive(Debug)]
-pub struct Place {
+pub struct Permit {
     connections: Arc<Connections>,
     connection: Arc<Connection>,
     id: u64,
-    _permit: Option<OwnedSemaphorePermit>,
+    _counted: Option<OwnedSemaphorePermit>,
 }
 
-impl Place {
-    /// The connection that has it.
+impl Permit {
+    /// The connection that holds it.
     pub fn connection(&self) -> &Arc<Connection> {
         &self.connection
     }
@@ -192,7 +192,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for Permit {
     fn drop(&mut self) {
         let mut open = self.connections.open();
         open.by_id.remove(&self.id);

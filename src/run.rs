@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, Write as _};
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use tokio::time::timeout;
 use tracing::{error, info, warn};
 
 use crate::clock::Clock;
-use crate::config::Config;
+use crate::config::{Config, Role};
 use crate::connection::Connections;
 use crate::drain::{Asked, Drain, Signals, Stage};
 use crate::engine::Engine;
@@ -67,15 +68,6 @@ impl StartError {
             Self::Static(_) | Self::Listen(..) | Self::PortFile(..) | Self::System(..) => 1,
         })
     }
-}
-
-/// What is served besides `/api/`, and what a terminal's hang-up means.
-#[derive(Clone, Copy, Debug)]
-pub enum Role {
-    /// `serve`
-    Serve,
-    /// `demo`: the built-in page unless a folder was named.
-    Demo,
 }
 
 /// Raises the soft descriptor limit to the hard one. Says what it was: the engine gets that.
@@ -197,7 +189,10 @@ async fn bind(config: &Config) -> Result<Vec<Listener>, StartError> {
 /// On stdout: what the log says is for operators.
 fn tell_where_to_play(listeners: &[Listener]) {
     for listener in listeners {
-        if let ListenAt::Tcp(address) = listener.address() {
+        if let ListenAt::Tcp(mut address) = listener.address() {
+            if address.ip().is_unspecified() {
+                address.set_ip(Ipv4Addr::LOCALHOST.into());
+            }
             // Nobody may be reading; the game is served all the same.
             let _ = writeln!(io::stdout(), "Open http://{address}/ in a browser to play.");
         }

@@ -1,7 +1,11 @@
 //! The gateway as its users see it: the real program, real sockets, a real engine.
 //! One file a section of the README.
 
-#![allow(clippy::unwrap_used, reason = "in a test it is an assertion")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "in a test an unwrap is an assertion, and time and processes are real"
+)]
 
 mod harness;
 mod http;
