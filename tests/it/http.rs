@@ -59,7 +59,7 @@ impl Request {
 
     /// The body.
     pub fn body(mut self, body: impl AsRef<[u8]>) -> Self {
-        self.body = body.as_ref().to_owned();
+        self.body = body.as_ref().to_vec();
         self
     }
 
