@@ -1,6 +1,11 @@
 //! The gateway as its users see it: the real program, real sockets, a real engine.
 //! One file a section of the README.
 
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests look at the real clock, and start real processes"
+)]
+
 mod harness;
 mod http;
 
