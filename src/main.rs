@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use kidoban::cli::{self, Cli, Command, Options};
 use kidoban::config::{self, Config};
 use kidoban::engine::launcher;
-use kidoban::engine::process::EngineCommand;
+use kidoban::engine::process::{EngineCommand, NotRunnable};
 use kidoban::run::{self, Role, StartError};
 use kidoban::{demo, health, log};
 
@@ -20,15 +20,12 @@ fn main() -> ExitCode {
             .map_err(|error| StartError::System("go on", error)),
         Command::Health { url } => ask_health(&url),
         Command::Serve(serve) => {
-            config::decide_engine(&serve.engine, &serve.options, open_files_soft)
-                .map_err(StartError::from)
-                .and_then(|engine| {
-                    let settings = || cli::effective_settings("serve", &matches);
-                    start(&serve.options, engine, Role::Serve, settings)
-                })
+            let engine = || config::decide_engine(&serve.engine, &serve.options, open_files_soft);
+            let settings = || cli::effective_settings("serve", &matches);
+            start(&serve.options, engine, Role::Serve, settings)
         }
         Command::Demo(options) => {
-            let engine = config::built_in_engine(&options, open_files_soft);
+            let engine = || Ok(config::built_in_engine(&options, open_files_soft));
             let settings = || cli::effective_settings("demo", &matches);
             start(&options, engine, Role::Demo, settings)
         }
@@ -41,11 +38,12 @@ fn main() -> ExitCode {
 
 fn start(
     options: &Options,
-    engine: EngineCommand,
+    engine: impl FnOnce() -> Result<EngineCommand, NotRunnable>,
     role: Role,
-    settings: impl Fn() -> String,
+    settings: impl FnOnce() -> String,
 ) -> Result<ExitCode, StartError> {
     let config = Config::decide(options).map_err(StartError::Contradictions)?;
+    let engine = engine()?;
     if options.check() {
         let _ = write!(io::stdout(), "{}", settings());
         return Ok(ExitCode::SUCCESS);
