@@ -153,7 +153,7 @@ impl<S: Read + Write> Connection<S> {
     /// True when the other side has closed, with nothing more said.
     pub fn is_closed(&mut self) -> bool {
         self.unread.is_empty()
-            && match self.stream.read(&mut [0]) {
+            && match read(&mut self.stream, &mut [0]) {
                 Ok(n) => n == 0,
                 Err(error) => error.kind() == io::ErrorKind::ConnectionReset,
             }
@@ -161,12 +161,22 @@ impl<S: Read + Write> Connection<S> {
 
     fn fill(&mut self) -> io::Result<()> {
         let mut chunk = [0; 16 * 1024];
-        match self.stream.read(&mut chunk)? {
+        match read(&mut self.stream, &mut chunk)? {
             0 => Err(io::ErrorKind::UnexpectedEof.into()),
             n => {
                 self.unread.extend_from_slice(&chunk[..n]);
                 Ok(())
             }
+        }
+    }
+}
+
+/// A read that a signal breaks off is begun anew: with a deadline on the socket the kernel does not.
+fn read(stream: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match stream.read(buffer) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            read => return read,
         }
     }
 }
