@@ -51,19 +51,32 @@ pub enum Fault {
     Unasked,
 }
 
+/// Why there is no reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Broken {
+    /// What the engine did.
+    pub fault: Fault,
+    /// Not a byte of the line went out: the engine knows nothing of it.
+    pub unsent: bool,
+}
+
 /// Writes `line` and reads one line, together; ends early when the engine exits.
 ///
 /// Not cancel-safe: when dropped before the end, the engine is out of step and must be killed.
 ///
 /// # Errors
-/// A [`Fault`]; the engine must be killed.
+/// [`Broken`]; the engine must be killed.
 pub async fn exchange(
     process: &mut dyn Process,
     lines: &mut Lines,
     line: &[u8],
-) -> Result<Bytes, Fault> {
+) -> Result<Bytes, Broken> {
+    let broken = |fault, unwritten: &[u8]| Broken {
+        fault,
+        unsent: unwritten.len() == line.len(),
+    };
     if process.unread_bytes() > 0 {
-        return Err(Fault::Unasked);
+        return Err(broken(Fault::Unasked, line));
     }
     let mut exchange = Exchange {
         lines,
@@ -75,16 +88,17 @@ pub async fn exchange(
         Poll::Pending => process.poll_exited(cx).map(|()| None),
     });
     if let Some(done) = done.await {
-        return done;
+        return done.map_err(|fault| broken(fault, exchange.unwritten));
     }
     // What it wrote before it exited is in the pipe. Who else holds that pipe dies with the group.
     process.signal_group(Signal::KILL);
     let rest = poll_fn(|cx| exchange.poll(process, cx));
-    match timeout(LAST_BYTES, rest).await {
-        Ok(Ok(reply)) => Ok(reply),
-        Ok(Err(Fault::StdoutClosed | Fault::StdinClosed)) | Err(_) => Err(Fault::Exited),
-        Ok(Err(fault)) => Err(fault),
-    }
+    let fault = match timeout(LAST_BYTES, rest).await {
+        Ok(Ok(reply)) => return Ok(reply),
+        Ok(Err(Fault::StdoutClosed | Fault::StdinClosed)) | Err(_) => Fault::Exited,
+        Ok(Err(fault)) => fault,
+    };
+    Err(broken(fault, exchange.unwritten))
 }
 
 /// Ready when the idle engine exits or says something: either way it is done for. Cancel-safe.

@@ -17,12 +17,13 @@ use tokio::io::AsyncWriteExt;
 use tokio::time::{Instant, timeout, timeout_at};
 use tracing::{error, info, warn};
 
-use super::pipe::{self, Fault};
+use super::pipe::{self, Broken, Fault};
 use super::process::Process;
 use super::{Ended, Engine, Outcome, Shared, Status, Waiting};
 use crate::clock::{self, Clock};
 use crate::logic::frame::Lines;
 use crate::logic::lifecycle::{Action, Event, Illegal, Lifecycle, State};
+use crate::logic::queue::PlaceId;
 
 /// How long an engine may take to leave after its stdin was closed, and again after TERM.
 const LEAVE: Duration = Duration::from_secs(2);
@@ -57,6 +58,7 @@ pub struct Supervisor<S> {
 
 /// The turn that the engine has.
 struct InEngine {
+    place: PlaceId,
     waiting: Waiting,
     sent_at: Instant,
 }
@@ -122,9 +124,9 @@ impl<S: FnMut() -> io::Result<Box<dyn Process>>> Supervisor<S> {
         let fault = tokio::select! {
             biased;
             fault = pipe::watch_idle(process) => fault,
-            waiting = next_turn(&self.shared) => {
+            (place, waiting) = next_turn(&self.shared) => {
                 let sent_at = clock::now();
-                self.turn = Some(InEngine { waiting, sent_at });
+                self.turn = Some(InEngine { place, waiting, sent_at });
                 return Event::TurnTaken;
             }
         };
@@ -143,9 +145,13 @@ impl<S: FnMut() -> io::Result<Box<dyn Process>>> Supervisor<S> {
                 self.reply = Some(reply);
                 Event::Replied
             }
-            Ok(Err(fault)) => {
+            Ok(Err(Broken { fault, unsent })) => {
                 self.fault = Some(fault);
-                Event::Failed
+                if unsent {
+                    Event::FailedUnsent
+                } else {
+                    Event::Failed
+                }
             }
             Err(_) => {
                 self.fault = Some(Fault::TimedOut);
@@ -171,6 +177,7 @@ impl<S: FnMut() -> io::Result<Box<dyn Process>>> Supervisor<S> {
             Action::Send => {}
             Action::Answer => self.answer(),
             Action::FailTurn => self.fail_turn(),
+            Action::PutBack => self.put_back(),
             Action::Kill => {
                 if let Some(process) = &self.process {
                     process.signal_group(Signal::KILL);
@@ -209,9 +216,24 @@ impl<S: FnMut() -> io::Result<Box<dyn Process>>> Supervisor<S> {
         });
     }
 
+    /// Back to where it stood. Whoever has hung up meanwhile has left no trace in the queue, and is not asked again.
+    fn put_back(&mut self) {
+        if let Some(InEngine { place, waiting, .. }) = self.turn.take() {
+            let mut queue = self.shared.queue();
+            if waiting.reply.is_closed() {
+                queue.finished();
+            } else {
+                queue.put_back(place, waiting);
+            }
+        }
+    }
+
     /// Frees the place first, so that whoever hears the outcome finds it free.
     fn end_turn(&mut self, outcome: Outcome) -> Duration {
-        let Some(InEngine { waiting, sent_at }) = self.turn.take() else {
+        let Some(InEngine {
+            waiting, sent_at, ..
+        }) = self.turn.take()
+        else {
             return Duration::ZERO;
         };
         self.shared.queue().finished();
@@ -277,10 +299,10 @@ impl<S: FnMut() -> io::Result<Box<dyn Process>>> Supervisor<S> {
     }
 }
 
-async fn next_turn(shared: &Shared) -> Waiting {
+async fn next_turn(shared: &Shared) -> (PlaceId, Waiting) {
     loop {
-        if let Some(waiting) = shared.queue().pop() {
-            return waiting;
+        if let Some(next) = shared.queue().pop() {
+            return next;
         }
         shared.arrived.notified().await;
     }

@@ -51,6 +51,8 @@ pub enum Event {
     Replied,
     /// It died or broke the protocol, or its time was up: it will not be used again.
     Failed,
+    /// The same, before a byte of its turn went out.
+    FailedUnsent,
     /// Nothing of it is left.
     Reaped,
 }
@@ -66,6 +68,8 @@ pub enum Action {
     Answer,
     /// Tell whoever asked that there will be no reply.
     FailTurn,
+    /// Let the turn wait for the next engine: nothing of it reached this one.
+    PutBack,
     /// Kill the process group, and reap the process.
     Kill,
 }
@@ -139,6 +143,10 @@ impl Lifecycle {
                 let actions = &[Action::FailTurn, Action::Kill];
                 (State::Ending { start_at }, actions)
             }
+            (State::Busy, Event::FailedUnsent) => {
+                let start_at = self.next_start(now, jitter);
+                (State::Ending { start_at }, &[Action::PutBack, Action::Kill])
+            }
             (State::Ending { start_at }, Event::Reaped) => (State::Down { start_at }, &[]),
             (
                 State::Down { .. }
@@ -163,13 +171,14 @@ impl Lifecycle {
 mod tests {
     use super::*;
 
-    const EVENTS: [Event; 7] = [
+    const EVENTS: [Event; 8] = [
         Event::StartDue,
         Event::Started,
         Event::CannotStart,
         Event::TurnTaken,
         Event::Replied,
         Event::Failed,
+        Event::FailedUnsent,
         Event::Reaped,
     ];
 
@@ -201,6 +210,7 @@ mod tests {
                 &[
                     (E::Replied, State::Idle, &[A::Answer]),
                     (E::Failed, ENDING, &[A::FailTurn, A::Kill]),
+                    (E::FailedUnsent, ENDING, &[A::PutBack, A::Kill]),
                 ],
             ),
             (
@@ -228,7 +238,7 @@ mod tests {
                 }
             }
         }
-        assert_eq!(seen, 8);
+        assert_eq!(seen, 9);
     }
 
     #[test]

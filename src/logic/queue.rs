@@ -1,7 +1,7 @@
 //! The queue in front of the engine: who waits, in which order, and how many.
 //!
 //! First in, first out. Knows nothing of turns but that they wait; never awaits,
-//! never locks. Every change of the order happens behind `push`, `pop`, `remove`.
+//! never locks. Every change of the order happens behind `push`, `pop`, `put_back`, `remove`.
 
 use std::collections::VecDeque;
 
@@ -48,10 +48,16 @@ impl<T> Queue<T> {
     }
 
     /// The next turn for the engine. It keeps its place until [`Queue::finished`].
-    pub fn pop(&mut self) -> Option<T> {
-        let (_, turn) = self.waiting.pop_front()?;
+    pub fn pop(&mut self) -> Option<(PlaceId, T)> {
+        let next = self.waiting.pop_front()?;
         self.in_engine += 1;
-        Some(turn)
+        Some(next)
+    }
+
+    /// The turn just popped never reached the engine: it waits again, before all others, in the place it had.
+    pub fn put_back(&mut self, id: PlaceId, turn: T) {
+        self.finished();
+        self.waiting.push_front((id, turn));
     }
 
     /// The turn in the engine has ended, one way or another: its place is free.
@@ -83,7 +89,7 @@ mod tests {
         queue.push('a').unwrap();
         queue.push('b').unwrap();
         assert_eq!(queue.push('c'), Err(Full));
-        assert_eq!(queue.pop(), Some('a'));
+        assert_eq!(queue.pop().unwrap().1, 'a');
         assert_eq!(queue.push('c'), Err(Full));
         queue.finished();
         assert!(queue.push('c').is_ok());
@@ -97,15 +103,18 @@ mod tests {
         let b = queue.push('b').unwrap();
         assert_eq!(queue.remove(a), Some('a'));
         assert_eq!(queue.remove(a), None);
-        assert_eq!(queue.pop(), Some('b'));
+        assert_eq!(queue.pop(), Some((b, 'b')));
         assert_eq!(queue.remove(b), None, "a turn in the engine is not waiting");
         assert_eq!(queue.pop(), None);
+        queue.put_back(b, 'b');
+        assert_eq!(queue.remove(b), Some('b'), "it waits again");
     }
 
     #[derive(Clone, Debug)]
     enum Step {
         Push,
         Pop,
+        PutBack,
         Finish,
         Remove(usize),
     }
@@ -117,7 +126,7 @@ mod tests {
             places in 1usize..6,
             steps in prop::collection::vec(
                 prop_oneof![
-                    Just(Step::Push), Just(Step::Pop), Just(Step::Finish),
+                    Just(Step::Push), Just(Step::Pop), Just(Step::PutBack), Just(Step::Finish),
                     (0usize..8).prop_map(Step::Remove),
                 ],
                 1..200,
@@ -137,11 +146,17 @@ mod tests {
                         }
                     }
                     Step::Pop => {
-                        let expected = (!waiting.is_empty()).then(|| waiting.remove(0).1);
+                        let expected = (!waiting.is_empty()).then(|| waiting.remove(0));
                         prop_assert_eq!(queue.pop(), expected);
-                        if let Some(turn) = expected {
+                        if let Some((_, turn)) = expected {
                             engine += 1;
                             left.push(turn);
+                        }
+                    }
+                    Step::PutBack => {
+                        if let Some((id, turn)) = queue.pop() {
+                            queue.put_back(id, turn);
+                            prop_assert_eq!((id, turn), waiting[0]);
                         }
                     }
                     Step::Finish if engine > 0 => {

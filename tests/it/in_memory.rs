@@ -231,6 +231,34 @@ async fn waiting_turns_outlive_an_engine() {
     );
 }
 
+/// An engine whose stdin is closed cannot have seen a byte of the next turn: that turn waits for the next engine.
+#[tokio::test(start_paused = true)]
+async fn a_turn_of_which_nothing_was_written_is_not_lost() {
+    let world = World::up(&["--queue", "2"], |mut ends: Ends| async move {
+        let line = ends.line().await.unwrap();
+        ends.reply(&line).await;
+        if ends.nth == 1 {
+            let Ends { stdin, .. } = &mut ends;
+            *stdin = tokio::io::BufReader::new(tokio::io::duplex(1).0);
+            std::future::pending::<()>().await;
+        }
+    })
+    .await;
+    assert_eq!(world.ask("first").await.unwrap().body["engine"], 1);
+    settled().await;
+    assert_eq!(
+        world.ask("second").await.unwrap().body,
+        json!({ "mark": "second", "engine": 2 })
+    );
+    settled().await;
+    assert_eq!(world.seen(), ["first", "second"]);
+    assert_eq!(
+        world.health().await.body["waiting"],
+        0,
+        "no place is leaked"
+    );
+}
+
 /// Each engine falls out of step in another way, some time after its reply.
 #[tokio::test(start_paused = true)]
 async fn a_late_line_costs_the_engine_and_no_turn() {
