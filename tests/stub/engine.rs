@@ -11,6 +11,7 @@
 //! | `reply-slowly` | the same, byte by byte |
 //! | `raw:TEXT` | writes TEXT as it stands, no line end |
 //! | `newline` | writes a line end |
+//! | `not-utf-8` | replies with a line that is JSON but for one byte |
 //! | `big:N` | replies with a line of N bytes |
 //! | `flood` | writes bytes without a line end for ever |
 //! | `stderr:N` | writes N lines to stderr |
@@ -83,8 +84,8 @@ fn main() {
             "pid": std::process::id(),
         });
         let steps = match &request["do"] {
-            Value::Array(steps) => steps.clone(),
-            Value::Null => vec!["reply".into()],
+            Value::Array(steps) if !steps.is_empty() => steps.clone(),
+            Value::Array(_) | Value::Null => vec!["reply".into()],
             step => vec![step.clone()],
         };
         for step in &steps {
@@ -106,6 +107,7 @@ fn do_step(step: &str, reply: &Value) {
         }
         "raw" => say(argument.as_bytes()),
         "newline" => say(b"\n"),
+        "not-utf-8" => say(b"\"\xff\"\n"),
         "big" => {
             let fill = "x".repeat(number(argument) as usize - 2);
             say(format!("\"{fill}\"\n").as_bytes());
