@@ -126,8 +126,13 @@ struct ChildProcess {
 /// Starts the engine, in a process group of its own; its stderr goes to the log from here on.
 ///
 /// # Errors
-/// The operating system's. That the program itself cannot be run shows later: the launcher exits with 126 or 127.
+/// The operating system's. That a program which is there cannot be run shows later: the launcher exits with 126 or 127.
 pub fn start(command: &EngineCommand, clock: Clock) -> io::Result<Box<dyn Process>> {
+    // The launcher would find out too, but until then the engine would count as up.
+    if !is_executable(&command.program) {
+        let missing = NotRunnable::NotExecutable(command.program.display().to_string());
+        return Err(io::Error::other(missing));
+    }
     let mut launch = Command::new(launcher::SELF);
     launch
         .arg0("kidoban")

@@ -1,13 +1,14 @@
 //! The engine as a process: where it runs, how it dies, and that nothing of it is left.
 
 use std::fs;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
 use serde_json::{Value, json};
 
 use super::{gateway, served, turn};
-use crate::harness::{Running, until};
+use crate::harness::{Gateway, Running, stub_engine, until};
 
 /// Kills the engine's own process, as the kernel does when memory is short.
 pub fn kill_engine(gateway: &Running) {
@@ -166,4 +167,77 @@ fn fifty_deaths_leave_nothing_behind() {
         (descriptors(&gateway) <= before).then_some(())
     });
     assert_eq!(gateway.health()["waiting"], 0);
+}
+
+/// A folder with a copy of the stub, which can be taken away.
+fn removable_engine() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = folder.path().join("engine");
+    fs::copy(stub_engine(), &engine).unwrap();
+    (folder, engine)
+}
+
+#[test]
+fn an_engine_that_cannot_be_started_any_more_is_tried_for_ever_and_comes_back() {
+    let (_folder, engine) = removable_engine();
+    let options = ["--log-format", "json", "--restart-delay-max", "200ms"];
+    let gateway = Gateway::unlimited(&options)
+        .engine(&[engine.to_str().unwrap()])
+        .start();
+    let away = engine.with_extension("away");
+    fs::rename(&engine, &away).unwrap();
+    kill_engine(&gateway);
+    let failures = || {
+        let records = gateway.log_records();
+        let failures =
+            (records.iter()).filter(|record| record["message"] == "the engine cannot be started");
+        failures.count()
+    };
+    until("it is tried again, after pauses", || {
+        (failures() >= 8).then_some(())
+    });
+    let (known, since) = (failures(), Instant::now());
+    until("and again", || {
+        let reply = gateway.turn(&turn("-", &json!([])));
+        assert_eq!((reply.status, reply.code().as_str()), (503, "engine_down"));
+        assert_eq!(reply.retry_after(), Some(1));
+        assert_eq!(gateway.health()["engine"], "down");
+        (failures() >= known + 3).then_some(())
+    });
+    // Two whole pauses at the very least, each 0.8 of the ceiling or more.
+    assert!(
+        since.elapsed() > Duration::from_millis(320),
+        "{:?}",
+        since.elapsed()
+    );
+    fs::rename(&away, &engine).unwrap();
+    served(&gateway, "it is back");
+}
+
+/// The file is there and its interpreter is not: the launcher runs, and such a start is a death like any other.
+#[test]
+fn an_engine_without_its_interpreter_is_a_death() {
+    let (_folder, engine) = removable_engine();
+    let options = ["--log-format", "json", "--restart-delay-max", "200ms"];
+    let gateway = Gateway::unlimited(&options)
+        .engine(&[engine.to_str().unwrap()])
+        .start();
+    let broken = engine.with_extension("broken");
+    fs::write(&broken, "#!/absent/interpreter\n").unwrap();
+    fs::set_permissions(&broken, fs::metadata(&engine).unwrap().permissions()).unwrap();
+    let whole = engine.with_extension("whole");
+    fs::copy(&engine, &whole).unwrap();
+    fs::rename(&broken, &engine).unwrap();
+    kill_engine(&gateway);
+    gateway.wait_for_log("the launcher says why", |record| {
+        let line = record["line"].as_str().unwrap_or_default();
+        line.contains("cannot start the engine")
+    });
+    gateway.wait_for_log("a death", |record| {
+        record["message"] == "the engine is dead" && record["status"] == "exit status: 127"
+    });
+    fs::rename(&whole, &engine).unwrap();
+    until("it is back", || {
+        (gateway.turn(&turn("-", &json!([]))).status == 200).then_some(())
+    });
 }
