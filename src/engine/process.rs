@@ -121,6 +121,8 @@ struct ChildProcess {
     exit: AsyncFd<OwnedFd>,
     stdin: Option<pipe::Sender>,
     stdout: pipe::Receiver,
+    /// Its id, and so its group's, may belong to others.
+    reaped: bool,
 }
 
 /// Starts the engine, in a process group of its own; its stderr goes to the log from here on.
@@ -172,6 +174,7 @@ pub fn start(command: &EngineCommand, clock: Clock) -> io::Result<Box<dyn Proces
                 exit,
                 stdin: Some(stdin),
                 stdout,
+                reaped: false,
             }))
         }
         Err(failure) => {
@@ -229,7 +232,18 @@ impl Process for ChildProcess {
     }
 
     fn reap(&mut self) -> io::Result<ExitStatus> {
-        self.child.wait()
+        let status = self.child.wait()?;
+        self.reaped = true;
+        Ok(status)
+    }
+}
+
+/// Whoever lets go of a running engine, at a second signal or in a panic, takes its whole group along.
+impl Drop for ChildProcess {
+    fn drop(&mut self) {
+        if !self.reaped {
+            self.signal_group(Signal::KILL);
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
@@ -240,4 +241,27 @@ fn an_engine_without_its_interpreter_is_a_death() {
     until("it is back", || {
         (gateway.turn(&turn("-", &json!([]))).status == 200).then_some(())
     });
+}
+
+/// Every way out takes the whole group along, the hurried one too.
+#[test]
+fn a_second_signal_leaves_no_grandchild() {
+    let mut gateway = gateway(&["--drain-timeout", "1h"]).start();
+    let seconds = unique_seconds(&gateway);
+    let hangs = turn("-", &json!([format!("fork:{seconds}"), "hang"]));
+    let address = gateway.address();
+    let client = thread::spawn(move || crate::http::Request::turn(hangs).send_to(address));
+    until("the grandchild lives", || sleeps(&seconds).then_some(()));
+    gateway.signal("TERM");
+    until("the drain has begun", || {
+        // Nothing is accepted any more: the connection fails.
+        let health = crate::http::Request::get("/api/health");
+        gateway.try_send(&health).is_err().then_some(())
+    });
+    gateway.signal("TERM");
+    assert_eq!(gateway.wait().code(), Some(143));
+    until("no grandchild is left", || {
+        (!sleeps(&seconds)).then_some(())
+    });
+    assert!(client.join().unwrap().is_err(), "the turn got no answer");
 }
