@@ -257,6 +257,17 @@ impl Running {
             .filter_map(|id| id.parse().ok())
             .collect()
     }
+
+    /// Waits until it has one child, which is no zombie; the child's process id.
+    pub fn one_engine(&self) -> u32 {
+        until("one engine and no zombie", || match self.children()[..] {
+            [engine] => {
+                let status = fs::read_to_string(format!("/proc/{engine}/status")).ok()?;
+                (!status.contains("\nState:\tZ")).then_some(engine)
+            }
+            _ => None,
+        })
+    }
 }
 
 impl Drop for Running {

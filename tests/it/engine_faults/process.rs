@@ -13,10 +13,7 @@ use crate::harness::{Gateway, Running, stub_engine, until};
 
 /// Kills the engine's own process, as the kernel does when memory is short.
 pub fn kill_engine(gateway: &Running) {
-    let engine = until("one engine", || match gateway.children()[..] {
-        [engine] => Some(engine),
-        _ => None,
-    });
+    let engine = gateway.one_engine();
     let pid = Pid::from_raw(i32::try_from(engine).unwrap()).unwrap();
     // Gone already is as good.
     let _ = rustix::process::kill_process(pid, Signal::KILL);
@@ -41,17 +38,6 @@ fn status(pid: u32, name: &str) -> Option<String> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix(name))?;
     Some(line.trim_start_matches(':').trim().to_owned())
-}
-
-/// Waits until there is one child, and it lives.
-pub fn one_engine(gateway: &Running) -> u32 {
-    until(
-        "one engine and no zombie",
-        || match gateway.children()[..] {
-            [engine] if !status(engine, "State")?.starts_with('Z') => Some(engine),
-            _ => None,
-        },
-    )
 }
 
 fn descriptors(gateway: &Running) -> usize {
@@ -94,7 +80,7 @@ fn what_is_the_gateways_own_is_not_inherited() {
 fn it_leads_a_group_of_its_own_and_no_signal_is_blocked_or_ignored() {
     let gateway = gateway(&[]).start();
     let pid = served(&gateway, "-").json()["pid"].as_u64().unwrap();
-    let engine = one_engine(&gateway);
+    let engine = gateway.one_engine();
     assert_eq!(
         u64::from(engine),
         pid,
@@ -126,7 +112,7 @@ fn killed_while_idle_it_is_soon_back() {
         killed_at.elapsed() < Duration::from_secs(5),
         "the first deaths cost no pause"
     );
-    one_engine(&gateway);
+    gateway.one_engine();
 }
 
 #[test]
@@ -134,7 +120,7 @@ fn fifty_deaths_leave_nothing_behind() {
     let gateway = gateway(&[]).start();
     let seconds = unique_seconds(&gateway);
     served(&gateway, "before");
-    one_engine(&gateway);
+    gateway.one_engine();
     let before = descriptors(&gateway);
     for n in 0..50 {
         let steps = match n % 5 {
@@ -159,7 +145,7 @@ fn fifty_deaths_leave_nothing_behind() {
     until("the next engine serves", || {
         (gateway.turn(&turn("after", &json!([]))).status == 200).then_some(())
     });
-    one_engine(&gateway);
+    gateway.one_engine();
     until("no grandchild is left", || {
         (!sleeps(&seconds)).then_some(())
     });
