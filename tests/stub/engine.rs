@@ -156,10 +156,10 @@ fn say_line(reply: &Value) {
     say(format!("{reply}\n").as_bytes());
 }
 
+/// In one write and past std's line buffer, which would split `{}\nx` in two.
 fn say(bytes: &[u8]) {
-    let mut stdout = io::stdout().lock();
-    stdout.write_all(bytes).unwrap();
-    stdout.flush().unwrap();
+    let stdout = rustix::stdio::stdout().try_clone_to_owned().unwrap();
+    File::from(stdout).write_all(bytes).unwrap();
 }
 
 /// What stands in the place of a closed end.
