@@ -183,11 +183,10 @@ impl Gates {
 
     /// Gate 5.
     fn room_in_the_queue(&self, paid: Paid) -> Result<Place, Refusal> {
-        self.engine
-            .enter(paid.0)
-            .map_err(|Full| Refusal::QueueFull {
-                wait: self.engine.turn_time(),
-            })
+        let entered = self.engine.enter(paid.0, self.config.wait_max);
+        entered.map_err(|Full| Refusal::QueueFull {
+            wait: self.engine.turn_time(),
+        })
     }
 
     fn tell_overflow(&self) {

@@ -250,7 +250,7 @@ impl Gateway {
             let place = (self.gates)
                 .admit(entry.client, route, body, headers, seen)
                 .await?;
-            Ok(place.reply(self.config.wait_max).await)
+            Ok(place.reply().await)
         };
         let ended = tokio::select! {
             biased;

@@ -67,6 +67,8 @@ pub struct Ended {
 struct Waiting {
     line: Vec<u8>,
     entered_at: Instant,
+    /// How long it may wait for the engine.
+    wait_until: Instant,
     reply: oneshot::Sender<Ended>,
 }
 
@@ -121,16 +123,18 @@ impl Engine {
         Duration::from_nanos(self.shared.turn_nanos.load(Ordering::Relaxed))
     }
 
-    /// Takes a place in the queue.
+    /// Takes a place in the queue, for at most `wait_max` until the engine takes the turn.
     ///
     /// # Errors
     /// [`Full`], and the turn is gone.
-    pub fn enter(&self, turn: Turn) -> Result<Place, Full> {
+    pub fn enter(&self, turn: Turn, wait_max: Duration) -> Result<Place, Full> {
         let entered_at = clock::now();
+        let wait_until = entered_at + wait_max;
         let (reply, receiver) = oneshot::channel();
         let id = self.shared.queue().push(Waiting {
             line: turn.into_line(),
             entered_at,
+            wait_until,
             reply,
         })?;
         self.shared.arrived.notify_one();
@@ -138,6 +142,7 @@ impl Engine {
             shared: Arc::clone(&self.shared),
             id,
             entered_at,
+            wait_until,
             receiver,
         })
     }
@@ -149,15 +154,16 @@ pub struct Place {
     shared: Arc<Shared>,
     id: PlaceId,
     entered_at: Instant,
+    wait_until: Instant,
     receiver: oneshot::Receiver<Ended>,
 }
 
 impl Place {
-    /// Waits for the reply: for the engine at most `max_wait`, then for as long as the engine may take.
+    /// Waits for the reply: for the engine at most as long as was said, then for as long as the engine may take.
     ///
     /// Cancel-safe: dropping it is what a client does that hangs up.
-    pub async fn reply(mut self, max_wait: Duration) -> Ended {
-        let patience = tokio::time::sleep_until(self.entered_at + max_wait);
+    pub async fn reply(mut self) -> Ended {
+        let patience = tokio::time::sleep_until(self.wait_until);
         let received = tokio::select! {
             biased;
             received = &mut self.receiver => received,

@@ -216,15 +216,16 @@ impl<S: FnMut() -> io::Result<Box<dyn Process>>> Supervisor<S> {
         });
     }
 
-    /// Back to where it stood. Whoever has hung up meanwhile has left no trace in the queue, and is not asked again.
+    /// Back to where it stood, unless nobody waits for it any more: its client has left, or its time is over.
     fn put_back(&mut self) {
-        if let Some(InEngine { place, waiting, .. }) = self.turn.take() {
-            let mut queue = self.shared.queue();
-            if waiting.reply.is_closed() {
-                queue.finished();
-            } else {
-                queue.put_back(place, waiting);
-            }
+        let Some(turn) = self.turn.take() else {
+            return;
+        };
+        if turn.waiting.reply.is_closed() || clock::now() >= turn.waiting.wait_until {
+            self.turn = Some(turn);
+            self.end_turn(Outcome::Shed);
+        } else {
+            self.shared.queue().put_back(turn.place, turn.waiting);
         }
     }
 
