@@ -265,8 +265,10 @@ impl<S> Watched<S> {
     /// When the client must have said something, if nobody else watches it now.
     fn read_deadline(&self) -> Option<Instant> {
         let limits = self.connections.limits;
-        match self.connection.state().phase {
-            Phase::Idle(since) => Some(since + limits.idle_timeout),
+        let state = self.connection.state();
+        match state.phase {
+            // The answer may have taken its time to go out.
+            Phase::Idle(since) => Some(since.max(state.progress_at) + limits.idle_timeout),
             Phase::Head(since) => Some(since + limits.header_timeout),
             Phase::Busy => None,
         }
@@ -336,7 +338,12 @@ impl<S: Write + Unpin> Write for Watched<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
+        ready!(Pin::new(&mut self.stream).poll_flush(cx))?;
+        // After a long turn no timer runs any more, and nobody need read again before it must.
+        if self.poll_deadline(cx).is_ready() {
+            cx.waker().wake_by_ref();
+        }
+        Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
