@@ -32,6 +32,8 @@ struct Open {
     next_id: u64,
     /// Over all connections that are not being closed for it.
     unsent_bytes: usize,
+    /// Newcomers without a place.
+    newcomers: usize,
 }
 
 /// One open connection.
@@ -77,7 +79,8 @@ impl Connections {
         let permit = if let Ok(permit) = Arc::clone(&places).try_acquire_owned() {
             Some(permit)
         } else {
-            self.close_longest_idle();
+            let _waits = Newcomer::new(self);
+            self.make_room();
             places.acquire_owned().await.ok()
         };
         let connection = Arc::new(Connection::new());
@@ -104,15 +107,27 @@ impl Connections {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn close_longest_idle(&self) {
+    /// Closes the longest idle connections, one for each newcomer that none is being closed for.
+    fn make_room(&self) {
         let open = self.open();
-        let longest = open
-            .by_id
-            .values()
-            .filter_map(|connection| Some((connection.idle_since()?, connection)))
-            .min_by_key(|(since, _)| *since);
-        if let Some((_, connection)) = longest {
+        let closing = open.by_id.values().filter(|c| c.is_closing()).count();
+        for _ in closing..open.newcomers {
+            let longest = open
+                .by_id
+                .values()
+                .filter_map(|connection| Some((connection.idle_since()?, connection)))
+                .min_by_key(|(since, _)| *since);
+            let Some((_, connection)) = longest else {
+                return;
+            };
             connection.close();
+        }
+    }
+
+    /// A connection has become idle: whoever waits for a place may have this one.
+    fn became_idle(&self) {
+        if self.open().newcomers > 0 {
+            self.make_room();
         }
     }
 
@@ -141,7 +156,7 @@ impl Connections {
     }
 
     fn sent(&self, connection: &Connection, bytes: usize) {
-        let sent = {
+        let (sent, left) = {
             let mut state = connection.state();
             let sent = bytes.min(state.unsent_bytes);
             if sent == 0 {
@@ -149,9 +164,28 @@ impl Connections {
             }
             state.unsent_bytes -= sent;
             state.progress_at = clock::now();
-            sent
+            (sent, state.unsent_bytes)
         };
         self.open().unsent_bytes -= sent;
+        if left == 0 {
+            self.became_idle();
+        }
+    }
+}
+
+/// Somebody who waits for a place; dropping it ends that.
+struct Newcomer<'a>(&'a Connections);
+
+impl<'a> Newcomer<'a> {
+    fn new(connections: &'a Connections) -> Self {
+        connections.open().newcomers += 1;
+        Self(connections)
+    }
+}
+
+impl Drop for Newcomer<'_> {
+    fn drop(&mut self) {
+        self.0.open().newcomers -= 1;
     }
 }
 
@@ -187,6 +221,7 @@ impl Place {
         }
         AnswerBody {
             bytes: Some(bytes).filter(|bytes| !bytes.is_empty()),
+            connections: Arc::clone(&self.connections),
             connection: Arc::clone(&self.connection),
         }
     }
@@ -244,6 +279,10 @@ impl Connection {
     fn stuck_since(&self) -> Option<Instant> {
         let state = self.state();
         (state.unsent_bytes > 0).then_some(state.progress_at)
+    }
+
+    fn is_closing(&self) -> bool {
+        self.state().closing
     }
 
     fn forget_unsent(&self) -> usize {
@@ -355,12 +394,14 @@ impl<S: Write + Unpin> Write for Watched<S> {
 #[derive(Debug)]
 pub struct AnswerBody {
     bytes: Option<Bytes>,
+    connections: Arc<Connections>,
     connection: Arc<Connection>,
 }
 
 impl Drop for AnswerBody {
     fn drop(&mut self) {
         self.connection.state().phase = Phase::Idle(clock::now());
+        self.connections.became_idle();
     }
 }
 
