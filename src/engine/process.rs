@@ -121,6 +121,16 @@ struct ChildProcess {
     exit: AsyncFd<OwnedFd>,
     stdin: Option<pipe::Sender>,
     stdout: pipe::Receiver,
+    reaped: bool,
+}
+
+impl Drop for ChildProcess {
+    /// Let go of while it lives, as at a second signal: nobody of its group outlives that.
+    fn drop(&mut self) {
+        if !self.reaped {
+            self.signal_group(Signal::KILL);
+        }
+    }
 }
 
 /// Starts the engine, in a process group of its own; its stderr goes to the log from here on.
@@ -167,6 +177,7 @@ pub fn start(command: &EngineCommand, clock: Clock) -> io::Result<Box<dyn Proces
                 exit,
                 stdin: Some(stdin),
                 stdout,
+                reaped: false,
             }))
         }
         Err(failure) => {
@@ -224,6 +235,7 @@ impl Process for ChildProcess {
     }
 
     fn reap(&mut self) -> io::Result<ExitStatus> {
+        self.reaped = true;
         self.child.wait()
     }
 }
