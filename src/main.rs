@@ -20,15 +20,15 @@ fn main() -> ExitCode {
             .map_err(|error| StartError::System("go on", error)),
         Command::Health { url } => ask_health(&url),
         Command::Serve(serve) => {
-            config::decide_engine(&serve.engine, &serve.options, open_files_soft)
-                .map_err(StartError::from)
-                .and_then(|engine| {
-                    let settings = || cli::effective_settings("serve", &matches);
-                    start(&serve.options, engine, Role::Serve, settings)
-                })
+            let engine = || {
+                config::decide_engine(&serve.engine, &serve.options, open_files_soft)
+                    .map_err(StartError::from)
+            };
+            let settings = || cli::effective_settings("serve", &matches);
+            start(&serve.options, engine, Role::Serve, settings)
         }
         Command::Demo(options) => {
-            let engine = config::built_in_engine(&options, open_files_soft);
+            let engine = || Ok(config::built_in_engine(&options, open_files_soft));
             let settings = || cli::effective_settings("demo", &matches);
             start(&options, engine, Role::Demo, settings)
         }
@@ -41,16 +41,17 @@ fn main() -> ExitCode {
 
 fn start(
     options: &Options,
-    engine: EngineCommand,
+    engine: impl FnOnce() -> Result<EngineCommand, StartError>,
     role: Role,
     settings: impl Fn() -> String,
 ) -> Result<ExitCode, StartError> {
     let config = Config::decide(options).map_err(StartError::Contradictions)?;
+    let log = log::start(config.log_format).map_err(StartError::Log)?;
+    let engine = engine()?;
     if options.check() {
         let _ = write!(io::stdout(), "{}", settings());
         return Ok(ExitCode::SUCCESS);
     }
-    let log = log::start(config.log_format).map_err(StartError::Log)?;
     // One thread: the engine dies with the thread that started it, and this one is the process.
     in_a_runtime(async {
         tokio::spawn(log.tell_lost());
