@@ -6,7 +6,7 @@ use std::fs;
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -33,9 +33,37 @@ pub fn kidoban() -> Command {
     command
 }
 
-/// Runs it to its end.
-pub fn output(arguments: &[&str]) -> Output {
-    kidoban().args(arguments).output().expect("kidoban runs")
+/// Runs a command to its end, which must come; what it says must fit into a pipe.
+pub fn outcome(command: &mut Command) -> Outcome {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("it starts");
+    let deadline = Instant::now() + PATIENCE;
+    while child.try_wait().expect("a child can be asked").is_none() {
+        if Instant::now() > deadline {
+            let _ = child.kill();
+            let _ = child.wait();
+            panic!("it runs on: {command:?}");
+        }
+        thread::sleep(ASK_EVERY);
+    }
+    let output = child.wait_with_output().expect("a child can be waited for");
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    Outcome {
+        code: output.status.code(),
+        stdout: text(output.stdout),
+        stderr: text(output.stderr),
+    }
+}
+
+/// How a command ended, and what it said.
+#[derive(Debug)]
+pub struct Outcome {
+    /// None if it was killed.
+    pub code: Option<i32>,
+    /// All of it.
+    pub stdout: String,
+    /// All of it.
+    pub stderr: String,
 }
 
 /// The engine that misbehaves on request; see `tests/stub/engine.rs`.

@@ -1,18 +1,12 @@
 //! `kidoban health`: asks once, says what it heard, exits 0 or 1.
 
 use std::net::TcpListener;
-use std::process::Output;
 
-use crate::harness::{Gateway, kidoban};
+use crate::harness::{Gateway, kidoban, outcome, until};
 
 fn ask(arguments: &[&str]) -> (Option<i32>, String, String) {
-    let Output {
-        status,
-        stdout,
-        stderr,
-    } = kidoban().arg("health").args(arguments).output().unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    (status.code(), text(stdout), text(stderr))
+    let ended = outcome(kidoban().arg("health").args(arguments));
+    (ended.code, ended.stdout, ended.stderr)
 }
 
 #[test]
@@ -45,7 +39,7 @@ fn an_engine_that_is_down_is_told() {
         record["message"] == "the engine is dead"
     });
     let url = format!("http://{}", gateway.address());
-    let heard = crate::harness::until("a 503", || {
+    let heard = until("a 503", || {
         let (code, said, _) = ask(&[&url]);
         said.starts_with("503 ").then_some((code, said))
     });

@@ -5,9 +5,8 @@ use std::net::TcpListener;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
-use std::process::Output;
 
-use crate::harness::{Gateway, absent, kidoban, output, stub_engine, until};
+use crate::harness::{Gateway, absent, kidoban, outcome, stub_engine, until};
 use crate::http::{Connection, Request};
 
 fn unix_address(path: &Path) -> String {
@@ -16,13 +15,12 @@ fn unix_address(path: &Path) -> String {
 
 /// Runs a gateway that must not come up.
 fn refused(listen: &str) -> (Option<i32>, String) {
-    let stub = stub_engine();
-    let stub = stub.to_str().expect("a path in UTF-8");
-    let Output { status, stderr, .. } = output(&["--listen", listen, "--", stub]);
-    (
-        status.code(),
-        String::from_utf8_lossy(&stderr).trim_end().to_owned(),
-    )
+    let ended = outcome(
+        kidoban()
+            .args(["--listen", listen, "--"])
+            .arg(stub_engine()),
+    );
+    (ended.code, ended.stderr)
 }
 
 #[test]
@@ -167,14 +165,12 @@ fn the_port_file_is_found_whole_and_a_bad_place_is_told() {
     );
 
     let nowhere = folder.path().join("absent/ports");
-    let result = kidoban()
+    let mut command = kidoban();
+    command
         .args(["--listen", "127.0.0.1:0", "--port-file"])
-        .arg(&nowhere)
-        .arg("--")
-        .arg(stub_engine())
-        .output()
-        .unwrap();
-    let told = String::from_utf8_lossy(&result.stderr).into_owned();
-    assert_eq!(result.status.code(), Some(1), "{told}");
-    assert!(told.contains("--port-file: cannot write"), "{told}");
+        .arg(&nowhere);
+    let ended = outcome(command.arg("--").arg(stub_engine()));
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let told = ended.stderr.contains("--port-file: cannot write");
+    assert!(told, "{ended:?}");
 }

@@ -4,9 +4,9 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Command, Output};
+use std::process::Command;
 
-use crate::harness::{Gateway, kidoban, output, stub_engine};
+use crate::harness::{self, Gateway, kidoban, stub_engine};
 
 /// An option that takes a value: two good values, and a bad one.
 pub struct Sample {
@@ -83,18 +83,13 @@ pub fn variable(flag: &str) -> String {
 
 /// Exit code, stdout, stderr.
 pub fn outcome(command: &mut Command) -> (Option<i32>, String, String) {
-    let Output {
-        status,
-        stdout,
-        stderr,
-    } = command.output().expect("kidoban runs");
-    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    (status.code(), text(stdout), text(stderr))
+    let ended = harness::outcome(command);
+    (ended.code, ended.stdout, ended.stderr)
 }
 
 /// The options that `--help` shows, each with its text.
 fn helped() -> Vec<(String, String)> {
-    let help = String::from_utf8(output(&["serve", "--help"]).stdout).unwrap();
+    let help = outcome(kidoban().args(["serve", "--help"])).1;
     let mut options: Vec<(String, String)> = Vec::new();
     for line in help.lines().map(str::trim) {
         if let Some(flag) = line.strip_prefix("--") {

@@ -257,9 +257,9 @@ fn a_folder_that_is_not_there_ends_the_start() {
         .args(["--listen", "127.0.0.1:0", "--static"])
         .arg(&absent);
     command.arg("--").arg(crate::harness::stub_engine());
-    let result = command.output().unwrap();
-    let told = String::from_utf8_lossy(&result.stderr).into_owned();
-    assert_eq!(result.status.code(), Some(1), "{told}");
+    let ended = crate::harness::outcome(&mut command);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let told = &ended.stderr;
     assert!(
         told.contains("--static: the folder") && told.contains("absent"),
         "{told}"
