@@ -78,11 +78,11 @@ fn a_head_that_trickles_is_closed_too() {
 
 #[test]
 fn a_slow_head_inside_its_time_is_answered() {
-    let gateway = Gateway::unlimited(&["--idle-timeout", "300ms"]).start();
+    let gateway = Gateway::unlimited(&["--idle-timeout", "700ms"]).start();
     let mut connection = open(&gateway);
     for byte in b"GET /api/health HTTP/1.1\r\nHost: h\r\n\r\n".chunks(4) {
         connection.stream.write_all(byte).unwrap();
-        thread::sleep(Duration::from_millis(60));
+        thread::sleep(Duration::from_millis(100));
     }
     assert_eq!(connection.read(false).unwrap().status, 200);
 }
@@ -92,15 +92,14 @@ fn an_idle_connection_is_closed_before_and_after_a_request() {
     let limit = Duration::from_millis(500);
     let gateway = Gateway::unlimited(&["--idle-timeout", "500ms"]).start();
     for requests in 0..3 {
-        let mut connection = open(&gateway);
         let mut began = Instant::now();
+        let mut connection = open(&gateway);
         for _ in 0..requests {
             began = Instant::now();
             assert!(is_alive(&mut connection));
         }
         assert!(connection.is_closed());
-        // From the accept, which comes after the connect that this began with, or shortly before it returned.
-        let waited = began.elapsed() + Duration::from_millis(20);
+        let waited = began.elapsed();
         assert!(
             waited >= limit,
             "{requests} requests: closed after {waited:?}"
@@ -263,14 +262,13 @@ fn the_slowest_readers_are_closed_and_the_others_served() {
     let whole: Vec<bool> = lazy
         .iter_mut()
         .map(|connection| {
-            connection
-                .stream
-                .set_read_timeout(Some(Duration::from_millis(500)))
-                .unwrap();
-            let mut rest = Vec::new();
-            // Closed early is an end or a reset; what is kept open falls silent after its last byte.
-            let _ = connection.stream.read_to_end(&mut rest);
-            rest.len() >= ANSWER_BYTES
+            let mut read = 0;
+            let mut chunk = [0; 16 * 1024];
+            // Closed early, it comes to an end or a reset.
+            while let Ok(1..) = connection.stream.read(&mut chunk).inspect(|n| read += n)
+                && read < ANSWER_BYTES
+            {}
+            read >= ANSWER_BYTES
         })
         .collect();
     let closed = whole.iter().take_while(|whole| !**whole).count();

@@ -54,7 +54,7 @@ fn a_413_is_read_by_a_client_that_sends_everything_first() {
 #[test]
 fn other_early_answers_are_read_too() {
     let gateway = Gateway::with(&[]).start();
-    let body = vec![b'x'; 1_000_000];
+    let body = vec![b'x'; 4_000_000];
     for (request, status) in [
         (Request::new("POST", "/api/nothing"), 404),
         (Request::new("PUT", "/api/turn"), 405),

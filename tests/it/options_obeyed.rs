@@ -28,12 +28,13 @@ fn queue() {
     let gateway = Gateway::unlimited(&["--queue", "2"]).start();
     assert_eq!(gateway.health()["queue"], 2);
     thread::scope(|scope| {
-        let turn = || look(&gateway, &json!(["sleep:500", "reply"])).status;
-        let accepted = [scope.spawn(turn), scope.spawn(turn)];
+        let slow = scope.spawn(|| look(&gateway, &json!(["sleep:1500", "reply"])).status);
+        until_waiting(&gateway, 1);
+        let quick = scope.spawn(|| look(&gateway, &json!("reply")).status);
         until_waiting(&gateway, 2);
         let refused = look(&gateway, &json!([]));
         assert_eq!(told(&refused), (429, "queue_full".to_owned()));
-        for turn in accepted {
+        for turn in [slow, quick] {
             assert_eq!(turn.join().unwrap(), 200);
         }
     });

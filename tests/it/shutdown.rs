@@ -33,11 +33,13 @@ fn both_signals_drain_what_was_accepted() {
         let mut gateway = Gateway::unlimited(&[]).start();
         let engine = engine(&gateway);
         let address = gateway.address();
-        let turn = || {
-            let turn = Request::turn(r#"{"kind":"look","do":["sleep:400","reply"]}"#);
+        let turn = |steps: &str| {
+            let turn = Request::turn(format!(r#"{{"kind":"look","do":{steps}}}"#));
             thread::spawn(move || turn.send_to(address).unwrap())
         };
-        let accepted = [turn(), turn(), turn()];
+        let slow = turn(r#"["sleep:1500","reply"]"#);
+        until_waiting(&gateway, 1);
+        let accepted = [slow, turn(r#""reply""#), turn(r#""reply""#)];
         until_waiting(&gateway, 3);
         gateway.signal(signal);
         until_draining(&gateway);
@@ -217,9 +219,15 @@ fn killed_it_takes_the_engine_along() {
     let mut gateway = Gateway::with(&[]).start();
     let engine = engine(&gateway);
     assert_eq!(gateway.children(), [engine]);
+    let address = gateway.address();
+    // In the middle of a turn, so that no end of file tells it to leave.
+    let turn = Request::turn(r#"{"kind":"look","do":"hang"}"#);
+    let open = thread::spawn(move || turn.send_to(address).is_err());
+    until_waiting(&gateway, 1);
     assert!(!is_gone(engine));
     gateway.signal("KILL");
     gateway.wait();
+    assert!(open.join().unwrap());
     wait_until_gone("the engine", engine);
 }
 

@@ -211,7 +211,7 @@ fn a_hang_up_reads_the_folder_again_while_turns_go_on() {
     let gateway = serving(folder.path()).start();
     let etag = get(&gateway, "/").header("etag").unwrap().to_owned();
     thread::scope(|scope| {
-        let turn = scope.spawn(|| gateway.turn(r#"{"kind":"look","do":["sleep:700","reply"]}"#));
+        let turn = scope.spawn(|| gateway.turn(r#"{"kind":"look","do":["sleep:1500","reply"]}"#));
         until("the turn is in the engine", || {
             (gateway.health()["waiting"] == 1).then_some(())
         });
