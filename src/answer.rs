@@ -130,3 +130,53 @@ pub fn preflight(methods: &'static str) -> Response<Bytes> {
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use crate::logic::bucket::Decision;
+
+    use super::*;
+
+    /// The five headers of a bucket of 2 that has one ticket more `next` from now.
+    fn told(left: u64, next: Option<Duration>) -> Vec<String> {
+        let mut headers = HeaderMap::new();
+        let wait = None;
+        let meter = Meter {
+            burst: 2,
+            window_seconds: 1,
+            decision: Decision { wait, left, next },
+        };
+        rate_limit(&mut headers, &meter);
+        let lines = headers.iter();
+        let mut lines: Vec<_> = lines
+            .map(|(name, value)| format!("{name}: {}", value.to_str().unwrap()))
+            .collect();
+        lines.sort();
+        lines
+    }
+
+    #[test]
+    fn a_full_bucket_has_nothing_to_wait_for() {
+        assert_eq!(
+            told(2, None),
+            [
+                r#"ratelimit-policy: "ip";q=2;w=1"#,
+                r#"ratelimit: "ip";r=2"#,
+                "x-ratelimit-limit: 2",
+                "x-ratelimit-remaining: 2",
+                "x-ratelimit-reset: 0",
+            ]
+        );
+    }
+
+    #[test]
+    fn whole_seconds_are_rounded_up() {
+        for (nanos, seconds) in [(1, 1), (1_000_000_000, 1), (1_000_000_001, 2)] {
+            let lines = told(0, Some(Duration::from_nanos(nanos)));
+            assert_eq!(lines[1], format!(r#"ratelimit: "ip";r=0;t={seconds}"#));
+            assert_eq!(lines[4], format!("x-ratelimit-reset: {seconds}"));
+        }
+    }
+}

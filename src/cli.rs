@@ -1,6 +1,11 @@
 //! What was typed: commands, flags, environment. Every value is checked here for
 //! itself; what contradicts another value is `config`'s to say. Starts nothing.
 
+#![allow(
+    clippy::doc_markdown,
+    reason = "doc comments here are the text of --help"
+)]
+
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -9,7 +14,7 @@ use std::time::Duration;
 use clap::builder::BoolishValueParser;
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
-use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Arg, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use hyper::header::HeaderName;
 
 use crate::logic::address::TrustedItem;
@@ -259,7 +264,9 @@ impl Cli {
     /// Reads the process's own arguments and environment. A bad value ends the
     /// process here: its message on stderr, exit 2.
     pub fn read() -> (Command, ArgMatches) {
-        let matches = Self::command().get_matches();
+        let command = Self::command().mut_args(take_negative_numbers);
+        let command = command.mut_subcommands(|command| command.mut_args(take_negative_numbers));
+        let matches = command.get_matches();
         let cli = Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
         let matches = matches
             .subcommand()
@@ -274,6 +281,12 @@ impl Cli {
         }
         (command, matches)
     }
+}
+
+/// `--rate -1` is a bad rate, to be told so; without this it would be an unknown flag `-1`.
+fn take_negative_numbers(argument: Arg) -> Arg {
+    let takes = argument.get_long().is_some() && argument.get_action().takes_values();
+    argument.allow_negative_numbers(takes)
 }
 
 impl Options {

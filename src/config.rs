@@ -1,5 +1,5 @@
 //! What was decided: the options as types that cannot be wrong, with what the flags
-//! say of each other checked. Reads no file but to look whether the engine is there.
+//! say of each other checked. Opens no file; only looks whether the engine is there.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -20,6 +20,25 @@ use crate::settings::{CostOf, LimitFor, ListenAt, LogClient, LogFormat, Origin};
 
 /// What is started when nothing else was said.
 const DEFAULT_ENGINE: [&str; 2] = ["adv-sim", "serve"];
+
+/// Which command runs the gateway: what is served besides `/api/`, and what a terminal's hang-up means.
+#[derive(Clone, Copy, Debug)]
+pub enum Role {
+    /// `serve`
+    Serve,
+    /// `demo`: the built-in page unless a folder was named.
+    Demo,
+}
+
+impl Role {
+    /// The command's name.
+    pub fn command(self) -> &'static str {
+        match self {
+            Self::Serve => "serve",
+            Self::Demo => "demo",
+        }
+    }
+}
 
 /// Everything the gateway was told, decided.
 #[derive(Debug)]
@@ -159,6 +178,12 @@ impl Config {
                 options.max_unsent, options.max_reply
             ));
         }
+        if let Some(folder) = options.engine_dir.as_ref().filter(|path| !path.is_dir()) {
+            wrong.push(format!(
+                "--engine-dir: {} is no directory",
+                folder.display()
+            ));
+        }
         for (i, at) in options.listen.iter().enumerate() {
             let port_free = matches!(at, ListenAt::Tcp(address) if address.port() == 0);
             if options.listen[..i].contains(at) && !port_free {
@@ -278,8 +303,7 @@ pub fn decide_engine(
     open_files_soft: Option<u64>,
 ) -> Result<EngineCommand, NotRunnable> {
     let default = DEFAULT_ENGINE.map(OsString::from);
-    let words = if typed.is_empty() { &default } else { typed };
-    let (program, arguments) = words.split_first().unwrap_or((&words[0], &[]));
+    let (program, arguments) = typed.split_first().unwrap_or((&default[0], &default[1..]));
     let program = process::find(program, std::env::var_os("PATH").as_deref())?;
     Ok(engine_command(program, arguments, options, open_files_soft))
 }

@@ -22,7 +22,7 @@ use crate::config::ConnectionLimits;
 #[derive(Debug)]
 pub struct Connections {
     limits: ConnectionLimits,
-    places: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     open: Mutex<Open>,
 }
 
@@ -32,7 +32,7 @@ struct Open {
     next_id: u64,
     /// Over all connections that are not being closed for it.
     unsent_bytes: usize,
-    /// Newcomers without a place.
+    /// Newcomers without a permit.
     newcomers: usize,
 }
 
@@ -67,40 +67,40 @@ impl Connections {
     pub fn new(limits: ConnectionLimits) -> Self {
         Self {
             limits,
-            places: Arc::new(Semaphore::new(limits.connections_max)),
+            permits: Arc::new(Semaphore::new(limits.connections_max)),
             open: Mutex::default(),
         }
     }
 
-    /// A place for one more. When all are taken, the longest idle connection is closed
+    /// Leave to open one more. When all are open, the longest idle connection is closed
     /// for it; when none is idle, it waits. Cancel-safe.
-    pub async fn place(self: &Arc<Self>) -> Place {
-        let places = Arc::clone(&self.places);
-        let permit = if let Ok(permit) = Arc::clone(&places).try_acquire_owned() {
+    pub async fn permit(self: &Arc<Self>) -> Permit {
+        let permits = Arc::clone(&self.permits);
+        let permit = if let Ok(permit) = Arc::clone(&permits).try_acquire_owned() {
             Some(permit)
         } else {
             let _waits = Newcomer::new(self);
             self.make_room();
-            places.acquire_owned().await.ok()
+            permits.acquire_owned().await.ok()
         };
         let connection = Arc::new(Connection::new());
         let mut open = self.open();
         let id = open.next_id;
         open.next_id += 1;
         open.by_id.insert(id, Arc::clone(&connection));
-        Place {
+        Permit {
             connections: Arc::clone(self),
             connection,
             id,
-            _permit: permit,
+            _counted: permit,
         }
     }
 
     /// Ready when no connection is open. Only once nothing is accepted any more.
     pub async fn all_closed(&self) {
         let all = u32::try_from(self.limits.connections_max).unwrap_or(u32::MAX);
-        // An error means that nobody will ever take a place again.
-        let _ = self.places.acquire_many(all).await;
+        // An error means that nobody will ever ask for one again.
+        let _ = self.permits.acquire_many(all).await;
     }
 
     fn open(&self) -> MutexGuard<'_, Open> {
@@ -124,7 +124,7 @@ impl Connections {
         }
     }
 
-    /// A connection has become idle: whoever waits for a place may have this one.
+    /// A connection has become idle: whoever waits for a permit may have its.
     fn became_idle(&self) {
         if self.open().newcomers > 0 {
             self.make_room();
@@ -173,7 +173,7 @@ impl Connections {
     }
 }
 
-/// Somebody who waits for a place; dropping it ends that.
+/// Somebody who waits for a permit; dropping it ends that.
 struct Newcomer<'a>(&'a Connections);
 
 impl<'a> Newcomer<'a> {
@@ -189,17 +189,17 @@ impl Drop for Newcomer<'_> {
     }
 }
 
-/// A connection's place among all; dropping it gives it back.
+/// Leave to be open, for one connection; dropping it gives it back.
 #[derive(Debug)]
-pub struct Place {
+pub struct Permit {
     connections: Arc<Connections>,
     connection: Arc<Connection>,
     id: u64,
-    _permit: Option<OwnedSemaphorePermit>,
+    _counted: Option<OwnedSemaphorePermit>,
 }
 
-impl Place {
-    /// The connection that has it.
+impl Permit {
+    /// The connection that holds it.
     pub fn connection(&self) -> &Arc<Connection> {
         &self.connection
     }
@@ -227,7 +227,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for Permit {
     fn drop(&mut self) {
         let mut open = self.connections.open();
         open.by_id.remove(&self.id);

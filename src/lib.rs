@@ -1,4 +1,54 @@
-//! kidoban.
+//! kidoban (木戸番): the keeper at the wicket of one slow program.
+//!
+//! HTTP turns come in, one JSON line at a time goes to an engine that reads a line and
+//! writes a line, and its line goes back. This page is the map.
+//!
+//! # The life of a turn
+//!
+//! [`server`] accepts a connection and speaks HTTP on it, under the deadlines of
+//! [`connection`]. Each request goes through [`request::Gateway::answer`]: [`protocol`]
+//! looks at the head, the path decides, and a turn goes to [`gates::Gates::admit`], the
+//! five gates in their order:
+//!
+//! 1. the body is read: bytes,
+//! 2. its shape is checked by [`logic::shape`]: a turn, which is one line,
+//! 3. a ticket is taken from the bucket ([`logic::bucket`]) of the client
+//!    ([`logic::address`]), out of the table of clients ([`logic::clients`]): a paid turn,
+//! 4. the engine is up,
+//! 5. there is room in the queue ([`logic::queue`]): an [`engine::Place`].
+//!
+//! Then the place is waited on for its reply. Every no, wherever it comes from, is a
+//! [`refusal::Refusal`]; [`answer`] builds what goes out, [`log`] writes the one line.
+//!
+//! # The life of the engine
+//!
+//! [`engine::supervisor`] is the one owner of the process and its pipes. It turns what
+//! happens into the events of [`logic::lifecycle`] and carries its actions out:
+//! [`engine::process`] starts and kills (through [`engine::launcher`], which becomes the
+//! engine), [`engine::pipe`] moves one line in and one line out, [`logic::frame`] cuts
+//! lines out of bytes, [`logic::backoff`] says when to start again.
+//!
+//! # Tasks, and where state lives
+//!
+//! One thread. A task for each connection, one that accepts for each listener, one
+//! supervisor, and for each engine one that drains its stderr. What they share:
+//!
+//! | state | where | who changes it |
+//! | --- | --- | --- |
+//! | the queue | [`engine`], behind a lock never held across an await | requests push and remove, the supervisor pops |
+//! | does the engine take turns | [`engine`], a watch | the supervisor |
+//! | buckets | [`gates`], behind a lock never held across an await | gate 3 |
+//! | open connections | [`mod@connection`] | each connection's own task |
+//! | how far a shutdown has come | [`drain`] | [`run`] |
+//! | static files | [`request`] | [`run`], on SIGHUP |
+//!
+//! # What always holds
+//!
+//! - A line is never given to an engine that is out of step, and no line is given twice.
+//! - A ticket paid is never given back; what gates 1 and 2 refuse pays none.
+//! - `logic` never waits, never asks the time and knows nothing outside itself; time
+//!   comes in as an argument, and [`clock`] is the only file that asks.
+//! - Everything has a limit, and the limit has a name.
 
 pub mod answer;
 pub mod cli;

@@ -3,11 +3,12 @@
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
+use clap::ArgMatches;
 use kidoban::cli::{self, Cli, Command, Options};
-use kidoban::config::{self, Config};
+use kidoban::config::{self, Config, Role};
 use kidoban::engine::launcher;
-use kidoban::engine::process::EngineCommand;
-use kidoban::run::{self, Role, StartError};
+use kidoban::engine::process::{EngineCommand, NotRunnable};
+use kidoban::run::{self, StartError};
 use kidoban::{demo, health, log};
 
 fn main() -> ExitCode {
@@ -19,19 +20,12 @@ fn main() -> ExitCode {
             .map(|()| ExitCode::SUCCESS)
             .map_err(|error| StartError::System("go on", error)),
         Command::Health { url } => ask_health(&url),
-        Command::Serve(serve) => {
-            let engine = || {
-                config::decide_engine(&serve.engine, &serve.options, open_files_soft)
-                    .map_err(StartError::from)
-            };
-            let settings = || cli::effective_settings("serve", &matches);
-            start(&serve.options, engine, Role::Serve, settings)
-        }
-        Command::Demo(options) => {
-            let engine = || Ok(config::built_in_engine(&options, open_files_soft));
-            let settings = || cli::effective_settings("demo", &matches);
-            start(&options, engine, Role::Demo, settings)
-        }
+        Command::Serve(serve) => start(Role::Serve, &serve.options, &matches, || {
+            config::decide_engine(&serve.engine, &serve.options, open_files_soft)
+        }),
+        Command::Demo(options) => start(Role::Demo, &options, &matches, || {
+            Ok(config::built_in_engine(&options, open_files_soft))
+        }),
     };
     outcome.unwrap_or_else(|error| {
         let _ = writeln!(io::stderr(), "kidoban: {error}");
@@ -40,16 +34,17 @@ fn main() -> ExitCode {
 }
 
 fn start(
-    options: &Options,
-    engine: impl FnOnce() -> Result<EngineCommand, StartError>,
     role: Role,
-    settings: impl Fn() -> String,
+    options: &Options,
+    matches: &ArgMatches,
+    engine: impl Fn() -> Result<EngineCommand, NotRunnable>,
 ) -> Result<ExitCode, StartError> {
     let config = Config::decide(options).map_err(StartError::Contradictions)?;
     let log = log::start(config.log_format).map_err(StartError::Log)?;
     let engine = engine()?;
     if options.check() {
-        let _ = write!(io::stdout(), "{}", settings());
+        let settings = cli::effective_settings(role.command(), matches);
+        let _ = write!(io::stdout(), "{settings}");
         return Ok(ExitCode::SUCCESS);
     }
     // One thread: the engine dies with the thread that started it, and this one is the process.

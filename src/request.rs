@@ -214,7 +214,7 @@ impl Gateway {
             Path::Elsewhere => {
                 let files = self.files();
                 let file = files.find(head.uri.path()).ok_or(Refusal::NotFound)?;
-                Ok(file.answer(head.method == Method::HEAD, &head.headers))
+                Ok(file.answer(&head.headers))
             }
             Path::UnknownApi => Err(Refusal::NotFound),
         }

@@ -3,7 +3,8 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use tokio::time::timeout;
 use tracing::{error, info, warn};
 
 use crate::clock::Clock;
-use crate::config::Config;
+use crate::config::{Config, Role};
 use crate::connection::Connections;
 use crate::drain::{Asked, Drain, Signals, Stage};
 use crate::engine::Engine;
@@ -69,15 +70,6 @@ impl StartError {
     }
 }
 
-/// What is served besides `/api/`, and what a terminal's hang-up means.
-#[derive(Clone, Copy, Debug)]
-pub enum Role {
-    /// `serve`
-    Serve,
-    /// `demo`: the built-in page unless a folder was named.
-    Demo,
-}
-
 /// Raises the soft descriptor limit to the hard one. Says what it was: the engine gets that.
 pub fn raise_open_files() -> Option<u64> {
     let limit = getrlimit(Resource::Nofile);
@@ -105,6 +97,9 @@ pub async fn run(
         Signals::catch().map_err(|error| StartError::System("catch signals", error))?;
     let files = read_files(&config, role)?;
     let listeners = bind(&config).await?;
+    if let Role::Demo = role {
+        tell_where_to_play(&listeners);
+    }
 
     let drain = Drain::default();
     let engine = Engine::new(config.places_max);
@@ -189,6 +184,19 @@ async fn bind(config: &Config) -> Result<Vec<Listener>, StartError> {
         write_whole(path, &addresses).map_err(|error| StartError::PortFile(path.clone(), error))?;
     }
     Ok(listeners)
+}
+
+/// On stdout: what the log says is for operators.
+fn tell_where_to_play(listeners: &[Listener]) {
+    for listener in listeners {
+        if let ListenAt::Tcp(mut address) = listener.address() {
+            if address.ip().is_unspecified() {
+                address.set_ip(Ipv4Addr::LOCALHOST.into());
+            }
+            // Nobody may be reading; the game is served all the same.
+            let _ = writeln!(io::stdout(), "Open http://{address}/ in a browser to play.");
+        }
+    }
 }
 
 /// Written beside its place and moved there: whoever waits for the file finds it whole.

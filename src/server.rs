@@ -13,7 +13,7 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tracing::{debug, warn};
 
-use crate::connection::{Connections, Place};
+use crate::connection::{Connections, Permit};
 use crate::drain::Stage;
 use crate::listen::Listener;
 use crate::logic::address::Hop;
@@ -60,31 +60,31 @@ async fn accept_one(
         Listener::Tcp(listener, _) => {
             let (stream, peer) = listener.accept().await?;
             stream.set_nodelay(true)?;
-            let place = connections.place().await;
+            let permit = connections.permit().await;
             let peer = Hop::new(peer.ip());
-            tokio::spawn(serve(Arc::clone(gateway), place, stream, peer));
+            tokio::spawn(serve(Arc::clone(gateway), permit, stream, peer));
         }
         Listener::Unix(listener, _) => {
             let (stream, _) = listener.accept().await?;
-            let place = connections.place().await;
-            tokio::spawn(serve(Arc::clone(gateway), place, stream, Hop::Unix));
+            let permit = connections.permit().await;
+            tokio::spawn(serve(Arc::clone(gateway), permit, stream, Hop::Unix));
         }
     }
     Ok(())
 }
 
 /// Serves one connection to its end: the client's, a deadline's, or the drain's.
-pub async fn serve<S>(gateway: Arc<Gateway>, place: Place, stream: S, peer: Hop)
+pub async fn serve<S>(gateway: Arc<Gateway>, permit: Permit, stream: S, peer: Hop)
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    let stream = place.watch(TokioIo::new(stream));
-    let place = &place;
+    let stream = permit.watch(TokioIo::new(stream));
+    let permit = &permit;
     let gateway = &gateway;
     let service = service_fn(move |request| async move {
-        place.connection().request_begun();
+        permit.connection().request_begun();
         let response = gateway.answer(peer, request).await;
-        Ok::<_, Infallible>(response.map(|bytes| place.answer_body(bytes)))
+        Ok::<_, Infallible>(response.map(|bytes| permit.answer_body(bytes)))
     });
     let mut connection = pin!(
         http1::Builder::new()
@@ -95,7 +95,7 @@ where
     let ended = tokio::select! {
         biased;
         ended = connection.as_mut() => ended,
-        () = place.connection().must_close() => return,
+        () = permit.connection().must_close() => return,
         () = gateway.drain().reached(Stage::Draining) => {
             connection.as_mut().graceful_shutdown();
             connection.await

@@ -97,8 +97,8 @@ pub struct Asset {
 }
 
 impl Asset {
-    /// 200 with the file, or 304 if `If-None-Match` names what would be sent. To HEAD the same head without the body.
-    pub fn answer(&self, method_is_head: bool, request: &HeaderMap) -> Response<Bytes> {
+    /// 200 with the file, or 304 if `If-None-Match` names what would be sent.
+    pub fn answer(&self, request: &HeaderMap) -> Response<Bytes> {
         let form = self.choose(request);
         let mut answer = Response::new(Bytes::new());
         let headers = answer.headers_mut();
@@ -123,9 +123,7 @@ impl Asset {
         if let Some(policy) = &self.policy {
             headers.insert(header::CONTENT_SECURITY_POLICY, policy.clone());
         }
-        if !method_is_head {
-            *answer.body_mut() = form.body.clone();
-        }
+        *answer.body_mut() = form.body.clone();
         answer
     }
 
@@ -355,7 +353,7 @@ mod tests {
         files
             .find(path)
             .unwrap_or_else(|| panic!("{path} is not found"))
-            .answer(false, &request(fields))
+            .answer(&request(fields))
     }
 
     fn field<'a>(answer: &'a Response<Bytes>, name: &str) -> &'a str {
@@ -464,22 +462,6 @@ mod tests {
     }
 
     #[test]
-    fn head_is_answered_like_get_without_the_body() {
-        let files = site();
-        for fields in [&[][..], &[("accept-encoding", "br")]] {
-            let got = get(&files, "/app.js", fields);
-            let head = files
-                .find("/app.js")
-                .unwrap()
-                .answer(true, &request(fields));
-            assert_eq!(head.status(), StatusCode::OK);
-            assert_eq!(head.headers(), got.headers());
-            assert_eq!(head.body(), "");
-            assert_eq!(field(&head, "content-length"), got.body().len().to_string());
-        }
-    }
-
-    #[test]
     fn only_the_built_in_html_has_a_policy() {
         let policy = |files: &StaticFiles, path| {
             field(&get(files, path, &[]), "content-security-policy").to_owned()
@@ -577,11 +559,8 @@ mod tests {
         let plain = field(&get(&files, "/app.js", &[]), "etag").to_owned();
         let packed = [("accept-encoding", "br"), ("if-none-match", plain.as_str())];
         assert_eq!(get(&files, "/app.js", &packed).status(), StatusCode::OK);
-        let head = files
-            .find("/app.js")
-            .unwrap()
-            .answer(true, &request(&[("if-none-match", &plain)]));
-        assert_eq!(head.status(), StatusCode::NOT_MODIFIED);
+        let known = get(&files, "/app.js", &[("if-none-match", &plain)]);
+        assert_eq!(known.status(), StatusCode::NOT_MODIFIED);
     }
 
     #[test]

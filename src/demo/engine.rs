@@ -9,9 +9,10 @@ use std::io::{self, BufRead, Write};
 use serde_json::{Value, json};
 
 use super::rules;
+use super::state::State;
 use super::texts::{Lang, Text, deeds, places};
 use super::words::{self, Act};
-use super::world::{Sort, State, Thing};
+use super::world::{Sort, Thing};
 
 /// Answers every line of `input` with one line on `output`, flushed at once, until end of file.
 ///

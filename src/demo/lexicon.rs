@@ -4,10 +4,12 @@
 //! them: katakana as hiragana, no spaces. Nothing here depends on the state of a game, and a word
 //! that is missing here makes a sentence speech; it never makes it an error.
 
-use super::words::GAP;
 use super::world::{Direction, Place, Thing};
 
 mod tables;
+
+/// Stands where a noun was, so that no verb is found across it.
+pub const GAP: char = '\u{1}';
 
 /// What a word can name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

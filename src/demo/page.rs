@@ -53,6 +53,26 @@ mod tests {
         }
     }
 
+    /// The names of the texts of one language in the script, in order.
+    fn names(block: &str) -> Vec<&str> {
+        // Every second piece lies between quotation marks, and is prose.
+        let code = block.split(['"', '`']).step_by(2);
+        code.flat_map(|code| code.split([' ', '\n', '{']))
+            .filter_map(|word| word.strip_suffix(':'))
+            .collect()
+    }
+
+    #[test]
+    fn the_page_speaks_both_languages() {
+        let script = text("/app.js");
+        let (_, words) = script.split_once("\n  ja: {").unwrap();
+        let (japanese, english) = words.split_once("\n  en: {").unwrap();
+        let (english, _) = english.split_once("\n};").unwrap();
+        let japanese = names(japanese);
+        assert!(japanese.len() > 30, "found only {japanese:?}");
+        assert_eq!(japanese, names(english));
+    }
+
     #[test]
     fn every_file_is_named_by_the_page() {
         let html = text("/index.html");

@@ -5,9 +5,10 @@
 //! written here, only chosen.
 
 use super::lexicon::{Noun, Verb};
+use super::state::{Spot, State};
 use super::texts::{Lang, Text, deeds, places, things};
 use super::words::Act;
-use super::world::{ITEMS, Place, Sort, Spot, State, Thing};
+use super::world::{ITEMS, Place, Sort, Thing};
 
 mod deed;
 mod talk;

@@ -5,7 +5,7 @@
 //! never an error. Total: any string has a meaning, and none may panic. Which words mean what is in
 //! `lexicon`; whether a deed succeeds is not known here.
 
-use super::lexicon::{self, Noun, Verb};
+use super::lexicon::{self, GAP, Noun, Verb};
 use super::world::Sort;
 
 /// What is being done with a thing, where it matters for the answer.
@@ -205,9 +205,6 @@ fn voice(out: &mut String, steps: i32) {
         });
     }
 }
-
-/// Stands where a noun was, so that no verb is found across it.
-pub const GAP: char = '\u{1}';
 
 fn japanese(folded: &str) -> Said {
     let mut said = Said::default();

@@ -1,5 +1,5 @@
 //! The moment between fork and exec, as a program of its own: the gateway starts
-//! itself with [`MARK`], and that copy turns into the engine. So whatever must be
+//! itself with a mark as its first argument, and that copy turns into the engine. So whatever must be
 //! done inside the child is done without `unsafe`. Never returns to the gateway's
 //! own life, never prints but when it fails.
 

@@ -6,7 +6,7 @@ use std::fs;
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -33,8 +33,24 @@ pub fn kidoban() -> Command {
     command
 }
 
-/// Runs a command to its end, which must come; what it says must fit into a pipe.
+/// Runs it to its end.
+pub fn output(arguments: &[&str]) -> Output {
+    ended(kidoban().args(arguments))
+}
+
+/// Runs a command to its end: its exit code and its words.
 pub fn outcome(command: &mut Command) -> Outcome {
+    let output = ended(command);
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    Outcome {
+        code: output.status.code(),
+        stdout: text(output.stdout),
+        stderr: text(output.stderr),
+    }
+}
+
+/// Runs a command to its end, which must come; what it says must fit into a pipe.
+fn ended(command: &mut Command) -> Output {
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("it starts");
     let deadline = Instant::now() + PATIENCE;
@@ -46,13 +62,7 @@ pub fn outcome(command: &mut Command) -> Outcome {
         }
         thread::sleep(ASK_EVERY);
     }
-    let output = child.wait_with_output().expect("a child can be waited for");
-    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    Outcome {
-        code: output.status.code(),
-        stdout: text(output.stdout),
-        stderr: text(output.stderr),
-    }
+    child.wait_with_output().expect("a child can be waited for")
 }
 
 /// How a command ended, and what it said.

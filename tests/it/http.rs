@@ -4,6 +4,7 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::thread;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -60,7 +61,7 @@ impl Request {
 
     /// The body.
     pub fn body(mut self, body: impl AsRef<[u8]>) -> Self {
-        body.as_ref().clone_into(&mut self.body);
+        self.body = body.as_ref().to_vec();
         self
     }
 
@@ -86,10 +87,15 @@ impl Request {
         bytes
     }
 
-    /// On a connection of its own.
+    /// On a connection of its own. Reads while it writes, as browsers do: an early answer is heard.
     pub fn send_to(&self, address: SocketAddr) -> io::Result<Reply> {
         let mut connection = Connection::open(address)?;
-        connection.send(self)
+        let mut writer = connection.stream.try_clone()?;
+        thread::scope(|scope| {
+            // Who answered early may stop reading: what counts is the answer.
+            scope.spawn(move || writer.write_all(&self.bytes()));
+            connection.read(self.method == "HEAD")
+        })
     }
 }
 
@@ -159,7 +165,7 @@ impl<S: Read + Write> Connection<S> {
     /// True when the other side has closed, with nothing more said.
     pub fn is_closed(&mut self) -> bool {
         self.unread.is_empty()
-            && match self.stream.read(&mut [0]) {
+            && match read(&mut self.stream, &mut [0]) {
                 Ok(n) => n == 0,
                 Err(error) => error.kind() == io::ErrorKind::ConnectionReset,
             }
@@ -167,12 +173,22 @@ impl<S: Read + Write> Connection<S> {
 
     fn fill(&mut self) -> io::Result<()> {
         let mut chunk = [0; 16 * 1024];
-        match self.stream.read(&mut chunk)? {
+        match read(&mut self.stream, &mut chunk)? {
             0 => Err(io::ErrorKind::UnexpectedEof.into()),
             n => {
                 self.unread.extend_from_slice(&chunk[..n]);
                 Ok(())
             }
+        }
+    }
+}
+
+/// A read that a signal breaks off is begun anew: with a deadline on the socket the kernel does not.
+fn read(stream: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match stream.read(buffer) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            read => return read,
         }
     }
 }

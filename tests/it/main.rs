@@ -2,14 +2,16 @@
 //! One file a section of the README.
 
 #![allow(
-    clippy::disallowed_methods,
     clippy::unwrap_used,
-    reason = "tests stand outside of the program: they start it, time it, and fail by a panic"
+    clippy::disallowed_methods,
+    reason = "in a test an unwrap is an assertion, and time and processes are real"
 )]
 
 mod harness;
 mod http;
 
+mod browser;
+mod caddy;
 mod connections;
 mod cross_origin;
 mod crossing;
@@ -18,6 +20,7 @@ mod engine_faults;
 mod engine_stderr;
 mod gates;
 mod health;
+mod house;
 mod in_memory;
 mod listening;
 mod log;
@@ -26,6 +29,7 @@ mod options_bad_values;
 mod options_obeyed;
 mod protocol;
 mod rate_limit;
+mod readme;
 mod shutdown;
 mod static_files;
 mod turns;

@@ -53,7 +53,7 @@ pub const SAMPLES: [Sample; 29] = [
     sample("max-wait", ["1s", "2s"], "1", "takes a duration"),
     sample("reply-timeout", ["1s", "2s"], "25h", "takes a duration"),
     sample("restart-delay-max", ["1s", "2s"], "0s", "takes a duration"),
-    sample("engine-dir", ["/one", "/other"], "", "a value is required"),
+    sample("engine-dir", ["/", "/usr"], "", "a value is required"),
     sample("max-body", ["1KiB", "2KiB"], "2GiB", "takes a size"),
     sample("max-reply", ["1KiB", "2KiB"], "0", "takes a size"),
     sample("max-input", ["1", "2"], "-1", "takes a whole number from 0"),

@@ -104,6 +104,7 @@ fn contradictions_are_told_all_together() {
         "--max-unsent=1MiB",
         "--listen=127.0.0.1:9",
         "--listen=127.0.0.1:9",
+        "--engine-dir=/dev/null",
     ];
     let (code, _, said) = outcome(command.args(options).args(["--", "no-such-engine"]));
     assert_eq!(code, Some(2), "{said}");
@@ -115,10 +116,11 @@ fn contradictions_are_told_all_together() {
         "--cors-origin: * allows every origin",
         "--max-unsent: 1048576 bytes are less than one reply of --max-reply",
         "--listen: 127.0.0.1:9 is named twice",
+        "--engine-dir: /dev/null is no directory",
     ] {
         assert!(said.contains(contradiction), "{contradiction} in\n{said}");
     }
-    assert_eq!(said.lines().count(), 7, "one line each:\n{said}");
+    assert_eq!(said.lines().count(), 8, "one line each:\n{said}");
 }
 
 #[test]

@@ -5,7 +5,7 @@
 
 const INPUT_MAX = 200; // Unicode scalar values, as the gateway counts
 const COUNTER_FROM = 160;
-const TRANSCRIPT_MAX = 80; // turns kept for a reload
+const TRANSCRIPT_MAX = 80; // turns kept on the page and for a reload
 const WAITING_AFTER_MS = 250; // a quick reply needs no waiting sign
 const ANSWER_MAX_MS = 120_000; // longer than a gateway waits for its engine
 const SAVED_GAME = "kidoban.game";
@@ -14,7 +14,7 @@ const SAVED_LANG = "kidoban.lang";
 const WORDS = {
   ja: {
     title: "いの一番", subtitle: "朧座、雨の夜", story: "物語", panel: "番付",
-    label: "したいこと、言いたいこと", placeholder: "言葉で動く。「提灯を取る」", send: "送る",
+    label: "したいこと、言いたいこと", placeholder: "したいことを、言葉で", send: "送る",
     restart: "最初から", begin: "開演", again: "もう一度、最初から", around: "あたりを見る",
     exits: "道", things: "ここ", carried: "手もと", nothing: "まだ何もない", turns: (n) => `第${n}手`,
     sure: "この芝居をやめて、最初から始めますか。", yes: "始める", no: "続ける",
@@ -38,7 +38,7 @@ const WORDS = {
   },
   en: {
     title: "The First Seat", subtitle: "the Oboro-za, on a night of rain", story: "The story", panel: "Programme",
-    label: "What you do, or say", placeholder: "Say what you do: “take the lantern”", send: "Send",
+    label: "What you do, or say", placeholder: "Say what you do", send: "Send",
     restart: "Restart", begin: "Raise the curtain", again: "Begin again", around: "Look around",
     exits: "Ways", things: "Here", carried: "Carried", nothing: "nothing yet", turns: (n) => `Turn ${n}`,
     sure: "Leave this play, and begin again from the start?", yes: "Begin again", no: "Stay",
@@ -133,6 +133,7 @@ function bringUp(box) {
 function keep(turn) {
   transcript.push(turn);
   transcript = transcript.slice(-TRANSCRIPT_MAX);
+  while (story.children.length > TRANSCRIPT_MAX) story.firstElementChild.remove();
   save(session, SAVED_GAME, { version: 1, game, transcript });
 }
 

@@ -5,9 +5,10 @@
 
 use super::{candle_is_in, go, named, take, talk};
 use crate::demo::lexicon::Noun;
+use crate::demo::state::{Spot, State};
 use crate::demo::texts::{Lang, Text, deeds, places, things};
 use crate::demo::words::Deed;
-use crate::demo::world::{Place, Sort, Spot, State, Thing};
+use crate::demo::world::{Place, Sort, Thing};
 
 /// Does `deed` with the nouns named, or says why not.
 pub fn use_it(state: &mut State, deed: Deed, nouns: &[Noun], lang: Lang) -> String {

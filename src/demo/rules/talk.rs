@@ -5,9 +5,10 @@
 
 use super::named;
 use crate::demo::lexicon::Noun;
+use crate::demo::state::{Spot, State};
 use crate::demo::texts::{Lang, Text, deeds, people};
 use crate::demo::words;
-use crate::demo::world::{Place, Spot, State, Thing};
+use crate::demo::world::{Place, Thing};
 
 /// Talks to whoever is here, about `nouns` if any of them is something to talk about.
 pub fn talk(state: &mut State, nouns: &[Noun], lang: Lang) -> String {
