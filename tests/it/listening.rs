@@ -142,6 +142,11 @@ fn the_variable_names_several_with_commas() {
         .start();
     assert_eq!(gateway.addresses.len(), 2);
     assert_eq!(gateway.addresses[1], unix);
+    let beside = fs::read_dir(gateway.folder()).unwrap().count();
+    assert_eq!(
+        beside, 2,
+        "the port file and the log, and nothing half written"
+    );
 }
 
 #[test]
