@@ -306,7 +306,9 @@ impl Options {
             .split(',')
             .map(|variable| {
                 variable.parse().unwrap_or_else(|why| {
-                    let why = format!("KIDOBAN_ENGINE_ENV: each of its values {why}\n");
+                    let why = format!(
+                        "a value for '--engine-env' in KIDOBAN_ENGINE_ENV, where commas separate them: each {why}\n"
+                    );
                     Cli::command().error(ErrorKind::ValueValidation, why).exit()
                 })
             })
@@ -327,14 +329,16 @@ pub fn effective_settings(command: &str, matches: &ArgMatches) -> String {
         let Ok(Some(values)) = matches.try_get_raw(id) else {
             continue;
         };
+        let from = matches.value_source(id);
         let values: Vec<_> = values
             .map(|value| value.to_string_lossy())
             .map(|value| match flag {
-                "engine-env" => hide_values(&value),
+                "engine-env" if from == Some(ValueSource::EnvVariable) => hide_each(&value),
+                "engine-env" => hide(&value),
                 _ => value.into_owned(),
             })
             .collect();
-        let source = match matches.value_source(id) {
+        let source = match from {
             Some(ValueSource::EnvVariable) => "  (environment)",
             Some(ValueSource::CommandLine) => "",
             _ => "  (default)",
@@ -345,12 +349,15 @@ pub fn effective_settings(command: &str, matches: &ArgMatches) -> String {
     settings
 }
 
-fn hide_values(variables: &str) -> String {
-    let names = variables
+/// On the command line a comma belongs to the value, and is as secret as the rest.
+fn hide(variable: &str) -> String {
+    format!("{}=…", variable.split('=').next().unwrap_or(""))
+}
+
+fn hide_each(variables: &str) -> String {
+    variables
         .split(',')
-        .map(|v| v.split('=').next().unwrap_or(""));
-    names
-        .map(|name| format!("{name}=…"))
+        .map(hide)
         .collect::<Vec<_>>()
         .join(", ")
 }

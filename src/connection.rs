@@ -32,6 +32,8 @@ struct Open {
     next_id: u64,
     /// Over all connections that are not being closed for it.
     unsent_bytes: usize,
+    /// Newcomers without a permit.
+    newcomers: usize,
 }
 
 /// One open connection.
@@ -77,7 +79,8 @@ impl Connections {
         let permit = if let Ok(permit) = Arc::clone(&permits).try_acquire_owned() {
             Some(permit)
         } else {
-            self.close_longest_idle();
+            let _waits = Newcomer::new(self);
+            self.make_room();
             permits.acquire_owned().await.ok()
         };
         let connection = Arc::new(Connection::new());
@@ -104,15 +107,27 @@ impl Connections {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn close_longest_idle(&self) {
+    /// Closes the longest idle connections, one for each newcomer that none is being closed for.
+    fn make_room(&self) {
         let open = self.open();
-        let longest = open
-            .by_id
-            .values()
-            .filter_map(|connection| Some((connection.idle_since()?, connection)))
-            .min_by_key(|(since, _)| *since);
-        if let Some((_, connection)) = longest {
+        let closing = open.by_id.values().filter(|c| c.is_closing()).count();
+        for _ in closing..open.newcomers {
+            let longest = open
+                .by_id
+                .values()
+                .filter_map(|connection| Some((connection.idle_since()?, connection)))
+                .min_by_key(|(since, _)| *since);
+            let Some((_, connection)) = longest else {
+                return;
+            };
             connection.close();
+        }
+    }
+
+    /// A connection has become idle: whoever waits for a permit may have its.
+    fn became_idle(&self) {
+        if self.open().newcomers > 0 {
+            self.make_room();
         }
     }
 
@@ -141,7 +156,7 @@ impl Connections {
     }
 
     fn sent(&self, connection: &Connection, bytes: usize) {
-        let sent = {
+        let (sent, left) = {
             let mut state = connection.state();
             let sent = bytes.min(state.unsent_bytes);
             if sent == 0 {
@@ -149,9 +164,28 @@ impl Connections {
             }
             state.unsent_bytes -= sent;
             state.progress_at = clock::now();
-            sent
+            (sent, state.unsent_bytes)
         };
         self.open().unsent_bytes -= sent;
+        if left == 0 {
+            self.became_idle();
+        }
+    }
+}
+
+/// Somebody who waits for a permit; dropping it ends that.
+struct Newcomer<'a>(&'a Connections);
+
+impl<'a> Newcomer<'a> {
+    fn new(connections: &'a Connections) -> Self {
+        connections.open().newcomers += 1;
+        Self(connections)
+    }
+}
+
+impl Drop for Newcomer<'_> {
+    fn drop(&mut self) {
+        self.0.open().newcomers -= 1;
     }
 }
 
@@ -187,6 +221,7 @@ impl Permit {
         }
         AnswerBody {
             bytes: Some(bytes).filter(|bytes| !bytes.is_empty()),
+            connections: Arc::clone(&self.connections),
             connection: Arc::clone(&self.connection),
         }
     }
@@ -246,6 +281,10 @@ impl Connection {
         (state.unsent_bytes > 0).then_some(state.progress_at)
     }
 
+    fn is_closing(&self) -> bool {
+        self.state().closing
+    }
+
     fn forget_unsent(&self) -> usize {
         std::mem::take(&mut self.state().unsent_bytes)
     }
@@ -265,8 +304,10 @@ impl<S> Watched<S> {
     /// When the client must have said something, if nobody else watches it now.
     fn read_deadline(&self) -> Option<Instant> {
         let limits = self.connections.limits;
-        match self.connection.state().phase {
-            Phase::Idle(since) => Some(since + limits.idle_timeout),
+        let state = self.connection.state();
+        match state.phase {
+            // The answer may have taken its time to go out.
+            Phase::Idle(since) => Some(since.max(state.progress_at) + limits.idle_timeout),
             Phase::Head(since) => Some(since + limits.header_timeout),
             Phase::Busy => None,
         }
@@ -336,7 +377,12 @@ impl<S: Write + Unpin> Write for Watched<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
+        ready!(Pin::new(&mut self.stream).poll_flush(cx))?;
+        // After a long turn no timer runs any more, and nobody need read again before it must.
+        if self.poll_deadline(cx).is_ready() {
+            cx.waker().wake_by_ref();
+        }
+        Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -348,12 +394,14 @@ impl<S: Write + Unpin> Write for Watched<S> {
 #[derive(Debug)]
 pub struct AnswerBody {
     bytes: Option<Bytes>,
+    connections: Arc<Connections>,
     connection: Arc<Connection>,
 }
 
 impl Drop for AnswerBody {
     fn drop(&mut self) {
         self.connection.state().phase = Phase::Idle(clock::now());
+        self.connections.became_idle();
     }
 }
 

@@ -2,6 +2,7 @@
 //! that drops lines and counts them before it ever blocks a turn. Nothing a client sent
 //! stands in it unescaped, and no `input` at all.
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -173,10 +174,11 @@ impl AccessLog {
         code: Option<&'static str>,
         message: &'static str,
     ) {
+        let kind = entry.kind.as_deref().map(printable);
         info!(
             client = shown(entry.client, self.log_client).map(field::display),
             route = entry.route,
-            kind = entry.kind.as_deref(),
+            kind = kind.as_deref(),
             status = status.map(|status| status.as_u16()),
             code,
             shadow = entry.shadow,
@@ -185,6 +187,16 @@ impl AccessLog {
             request_id = entry.request_id.to_str().ok(),
             message,
         );
+    }
+}
+
+/// JSON leaves some of what moves a terminal's cursor or ends a line as it stands (U+009B, U+2028): that is escaped here.
+fn printable(text: &str) -> Cow<'_, str> {
+    let harmless = |c: char| c == '\'' || c == '"' || c == '\\' || c.escape_debug().len() == 1;
+    if text.chars().all(harmless) {
+        Cow::Borrowed(text)
+    } else {
+        Cow::Owned(text.escape_debug().to_string())
     }
 }
 

@@ -40,13 +40,13 @@ fn start(
     engine: impl Fn() -> Result<EngineCommand, NotRunnable>,
 ) -> Result<ExitCode, StartError> {
     let config = Config::decide(options).map_err(StartError::Contradictions)?;
+    let log = log::start(config.log_format).map_err(StartError::Log)?;
     let engine = engine()?;
     if options.check() {
         let settings = cli::effective_settings(role.command(), matches);
         let _ = write!(io::stdout(), "{settings}");
         return Ok(ExitCode::SUCCESS);
     }
-    let log = log::start(config.log_format).map_err(StartError::Log)?;
     // One thread: the engine dies with the thread that started it, and this one is the process.
     in_a_runtime(async {
         tokio::spawn(log.tell_lost());

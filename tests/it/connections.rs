@@ -1,1 +1,301 @@
-//! To be written.
+//! Connections: their deadlines, their number, and answers that nobody reads.
+
+use std::fs;
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::harness::{Gateway, PATIENCE, Running, until};
+use crate::http::{Connection, Request};
+
+const LOOK: &str = r#"{"kind":"look"}"#;
+
+fn open(gateway: &Running) -> Connection {
+    Connection::open(gateway.address()).unwrap()
+}
+
+/// That the other side keeps this connection open, silently, for so long.
+fn stays_open(stream: &mut TcpStream, time: Duration) -> bool {
+    stream.set_read_timeout(Some(time)).unwrap();
+    let read = stream.read(&mut [0]);
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    read.is_err_and(|error| matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut))
+}
+
+fn is_alive(connection: &mut Connection) -> bool {
+    let health = connection.send(&Request::get("/api/health"));
+    health.is_ok_and(|health| health.status == 200)
+}
+
+#[test]
+fn the_heads_time_runs_from_its_first_byte() {
+    let limit = Duration::from_millis(500);
+    let gateway = Gateway::unlimited(&["--header-timeout", "500ms"]).start();
+    let mut connection = open(&gateway);
+    let silence = limit + Duration::from_millis(200);
+    assert!(
+        stays_open(&mut connection.stream, silence),
+        "no byte, no head"
+    );
+
+    let began = Instant::now();
+    connection
+        .stream
+        .write_all(b"GET /api/health HTTP/1.1\r\n")
+        .unwrap();
+    assert!(connection.is_closed());
+    assert!(
+        began.elapsed() >= limit,
+        "closed after {:?}",
+        began.elapsed()
+    );
+}
+
+/// One byte now and then does not win more time.
+#[test]
+fn a_head_that_trickles_is_closed_too() {
+    let gateway = Gateway::unlimited(&["--header-timeout", "400ms"]).start();
+    let mut connection = open(&gateway);
+    assert!(
+        is_alive(&mut connection),
+        "the limit holds for later requests as well"
+    );
+    let began = Instant::now();
+    let head = b"GET /api/health HTTP/1.1\r\nHost: h\r\nX: ";
+    connection.stream.write_all(head).unwrap();
+    until("the end of patience", || {
+        let gone = connection.stream.write_all(b"x").is_err();
+        thread::sleep(Duration::from_millis(50));
+        gone.then_some(())
+    });
+    assert!(began.elapsed() >= Duration::from_millis(400));
+}
+
+#[test]
+fn a_slow_head_inside_its_time_is_answered() {
+    let gateway = Gateway::unlimited(&["--idle-timeout", "700ms"]).start();
+    let mut connection = open(&gateway);
+    for byte in b"GET /api/health HTTP/1.1\r\nHost: h\r\n\r\n".chunks(4) {
+        connection.stream.write_all(byte).unwrap();
+        thread::sleep(Duration::from_millis(100));
+    }
+    assert_eq!(connection.read(false).unwrap().status, 200);
+}
+
+#[test]
+fn an_idle_connection_is_closed_before_and_after_a_request() {
+    let limit = Duration::from_millis(500);
+    let gateway = Gateway::unlimited(&["--idle-timeout", "500ms"]).start();
+    for requests in 0..3 {
+        let mut began = Instant::now();
+        let mut connection = open(&gateway);
+        for _ in 0..requests {
+            began = Instant::now();
+            assert!(is_alive(&mut connection));
+        }
+        assert!(connection.is_closed());
+        let waited = began.elapsed();
+        assert!(
+            waited >= limit,
+            "{requests} requests: closed after {waited:?}"
+        );
+    }
+}
+
+#[test]
+fn a_long_turn_is_not_idle() {
+    let options = [
+        "--idle-timeout",
+        "200ms",
+        "--header-timeout",
+        "200ms",
+        "--body-timeout",
+        "200ms",
+    ];
+    let gateway = Gateway::unlimited(&options).start();
+    let mut connection = open(&gateway);
+    let slow = Request::turn(r#"{"kind":"look","do":["sleep:900","reply"]}"#);
+    assert_eq!(connection.send(&slow).unwrap().status, 200);
+    assert!(connection.is_closed(), "and afterwards it is");
+}
+
+#[test]
+fn a_body_that_stalls_is_told() {
+    let gateway = Gateway::unlimited(&["--body-timeout", "400ms"]).start();
+    for framing in ["Content-Length: 100", "Transfer-Encoding: chunked"] {
+        let mut connection = open(&gateway);
+        let began = Instant::now();
+        let head = format!("POST /api/turn HTTP/1.1\r\nHost: h\r\n{framing}\r\n\r\n5\r\n{{");
+        connection.stream.write_all(head.as_bytes()).unwrap();
+        let reply = connection.read(false).unwrap();
+        assert_eq!((reply.status, reply.code().as_str()), (408, "body_timeout"));
+        assert!(began.elapsed() >= Duration::from_millis(400));
+        assert_eq!(reply.header("connection"), Some("close"));
+        assert!(connection.is_closed());
+    }
+    assert_eq!(gateway.turn(LOOK).json()["lines"], 1);
+}
+
+#[test]
+fn when_full_the_longest_idle_makes_room() {
+    let gateway = Gateway::unlimited(&["--max-connections", "3"]).start();
+    let mut first = open(&gateway);
+    let mut second = open(&gateway);
+    let mut third = open(&gateway);
+    // Idle since: the second, then the first, then the third.
+    for connection in [&mut second, &mut first, &mut third] {
+        assert!(is_alive(connection));
+    }
+    let mut newcomer = open(&gateway);
+    assert!(is_alive(&mut newcomer));
+    assert!(second.is_closed());
+    for connection in [&mut first, &mut third, &mut newcomer] {
+        assert!(is_alive(connection));
+    }
+}
+
+/// The lines that the stub has seen.
+fn until_seen(log: &Path, mark: &str) {
+    until("the turn is in the engine", || {
+        let seen = fs::read_to_string(log).unwrap_or_default();
+        seen.contains(mark).then_some(())
+    });
+}
+
+fn stub_log(folder: &tempfile::TempDir) -> (PathBuf, String) {
+    let log = folder.path().join("seen");
+    let text = log.display().to_string();
+    (log, text)
+}
+
+/// Nobody is idle: the newcomer waits, and is served as soon as somebody is.
+#[test]
+fn when_full_of_busy_ones_a_newcomer_waits_its_turn() {
+    let folder = tempfile::tempdir().unwrap();
+    let (log, log_text) = stub_log(&folder);
+    let gateway = Gateway::unlimited(&["--max-connections", "1"])
+        .stub(&["--log", &log_text])
+        .start();
+    let mut busy = open(&gateway);
+    let slow = r#"{"kind":"look","mark":"slow","do":["sleep:600","reply"]}"#;
+    busy.stream.write_all(&Request::turn(slow).bytes()).unwrap();
+    until_seen(&log, "slow");
+
+    let mut newcomer = open(&gateway);
+    newcomer
+        .stream
+        .write_all(&Request::turn(LOOK).bytes())
+        .unwrap();
+    let reply = busy.read(false).unwrap();
+    assert_eq!(
+        reply.json()["mark"],
+        "slow",
+        "the busy one is not closed for it"
+    );
+    let reply = newcomer.read(false).unwrap();
+    assert_eq!(reply.json()["lines"], 2, "{reply:?}");
+    assert!(busy.is_closed(), "idle by then, it made room");
+    assert!(is_alive(&mut newcomer));
+}
+
+/// The same when the busy one leaves by itself.
+#[test]
+fn accepting_goes_on_when_a_connection_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let (log, log_text) = stub_log(&folder);
+    let gateway = Gateway::unlimited(&["--max-connections", "1"])
+        .stub(&["--log", &log_text])
+        .start();
+    let mut busy = open(&gateway);
+    let hanging = r#"{"kind":"look","mark":"first","do":["sleep:300","reply"]}"#;
+    busy.stream
+        .write_all(&Request::turn(hanging).bytes())
+        .unwrap();
+    until_seen(&log, "first");
+    let mut newcomer = open(&gateway);
+    newcomer
+        .stream
+        .write_all(&Request::turn(LOOK).bytes())
+        .unwrap();
+    drop(busy);
+    assert_eq!(newcomer.read(false).unwrap().status, 200);
+}
+
+/// On a unix socket, whose buffers are small and do not grow.
+#[test]
+fn the_slowest_readers_are_closed_and_the_others_served() {
+    const ANSWER_BYTES: usize = 900_000;
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("sock");
+    let listen = format!("unix:{}", socket.display());
+    let gateway = Gateway::unlimited(&[
+        "--listen",
+        "127.0.0.1:0",
+        "--listen",
+        &listen,
+        "--max-unsent",
+        "3MiB",
+    ])
+    .start();
+    let big =
+        Request::turn(json!({"kind": "look", "do": format!("big:{ANSWER_BYTES}")}).to_string());
+
+    let mut lazy: Vec<Connection<UnixStream>> = Vec::new();
+    for _ in 0..12 {
+        let mut connection = Connection::open_unix(&socket).unwrap();
+        connection.stream.write_all(&big.bytes()).unwrap();
+        // Its answer has begun to come, so it counts; the rest is not read.
+        connection.stream.read_exact(&mut [0]).unwrap();
+        lazy.push(connection);
+        let reply = gateway.send(&big);
+        assert_eq!(
+            (reply.status, reply.body.len()),
+            (200, ANSWER_BYTES),
+            "others are served"
+        );
+    }
+    let whole: Vec<bool> = lazy
+        .iter_mut()
+        .map(|connection| {
+            let mut read = 0;
+            let mut chunk = [0; 16 * 1024];
+            // Closed early, it comes to an end or a reset.
+            while let Ok(1..) = connection.stream.read(&mut chunk).inspect(|n| read += n)
+                && read < ANSWER_BYTES
+            {}
+            read >= ANSWER_BYTES
+        })
+        .collect();
+    let closed = whole.iter().take_while(|whole| !**whole).count();
+    assert!(
+        closed >= 6,
+        "the first, and so the slowest, are closed: {whole:?}"
+    );
+    assert!(
+        whole[closed..].iter().all(|whole| *whole),
+        "and only they: {whole:?}"
+    );
+    assert!(closed < 12, "the last is not: {whole:?}");
+}
+
+#[test]
+fn the_descriptor_limit_is_raised_and_the_engine_gets_the_old_one() {
+    let gateway = Gateway::after("ulimit -S -n 200", &["--rate", "1000"]).start();
+    let limits = fs::read_to_string(format!("/proc/{}/limits", gateway.pid())).unwrap();
+    let of_files = limits
+        .lines()
+        .find(|line| line.starts_with("Max open files"))
+        .unwrap();
+    let [.., soft, hard, _unit] = of_files.split_whitespace().collect::<Vec<_>>()[..] else {
+        panic!("soft, hard, unit: {of_files}");
+    };
+    assert_eq!(soft, hard);
+    assert_ne!(soft, "200");
+    let reply = gateway.turn(r#"{"kind":"look","do":"nofile"}"#);
+    assert_eq!(reply.json()["nofile"], 200);
+}

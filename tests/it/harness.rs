@@ -35,7 +35,45 @@ pub fn kidoban() -> Command {
 
 /// Runs it to its end.
 pub fn output(arguments: &[&str]) -> Output {
-    kidoban().args(arguments).output().expect("kidoban runs")
+    ended(kidoban().args(arguments))
+}
+
+/// Runs a command to its end: its exit code and its words.
+pub fn outcome(command: &mut Command) -> Outcome {
+    let output = ended(command);
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    Outcome {
+        code: output.status.code(),
+        stdout: text(output.stdout),
+        stderr: text(output.stderr),
+    }
+}
+
+/// Runs a command to its end, which must come; what it says must fit into a pipe.
+fn ended(command: &mut Command) -> Output {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("it starts");
+    let deadline = Instant::now() + PATIENCE;
+    while child.try_wait().expect("a child can be asked").is_none() {
+        if Instant::now() > deadline {
+            let _ = child.kill();
+            let _ = child.wait();
+            panic!("it runs on: {command:?}");
+        }
+        thread::sleep(ASK_EVERY);
+    }
+    child.wait_with_output().expect("a child can be waited for")
+}
+
+/// How a command ended, and what it said.
+#[derive(Debug)]
+pub struct Outcome {
+    /// None if it was killed.
+    pub code: Option<i32>,
+    /// All of it.
+    pub stdout: String,
+    /// All of it.
+    pub stderr: String,
 }
 
 /// The engine that misbehaves on request; see `tests/stub/engine.rs`.
@@ -71,6 +109,7 @@ pub struct Gateway {
     command: Command,
     engine: Vec<String>,
     is_demo: bool,
+    stderr: Option<Stdio>,
 }
 
 impl Gateway {
@@ -82,6 +121,7 @@ impl Gateway {
             command,
             engine: vec![stub_engine().display().to_string()],
             is_demo: false,
+            stderr: None,
         }
     }
 
@@ -92,6 +132,34 @@ impl Gateway {
         gateway
     }
 
+    /// The same without the word `serve`.
+    pub fn without_serve(options: &[&str]) -> Self {
+        let mut command = kidoban();
+        command.args(options);
+        Self {
+            command,
+            ..Self::with(&[])
+        }
+    }
+
+    /// `kidoban serve`, started by a shell that does this first.
+    pub fn after(script: &str, options: &[&str]) -> Self {
+        let gateway = Self::with(options);
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", &format!("{script} && exec \"$@\""), "sh"])
+            .arg(gateway.command.get_program())
+            .args(gateway.command.get_args())
+            .stdin(Stdio::null());
+        for (name, value) in gateway.command.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        Self { command, ..gateway }
+    }
+
     /// `kidoban demo` with these options.
     pub fn demo(options: &[&str]) -> Self {
         let mut command = kidoban();
@@ -100,6 +168,7 @@ impl Gateway {
             command,
             engine: Vec::new(),
             is_demo: true,
+            stderr: None,
         }
     }
 
@@ -119,6 +188,12 @@ impl Gateway {
     /// One more variable in its environment.
     pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
         self.command.env(name, value);
+        self
+    }
+
+    /// Its stderr goes here and not where [`Running::log`] looks.
+    pub fn stderr(mut self, stderr: impl Into<Stdio>) -> Self {
+        self.stderr = Some(stderr.into());
         self
     }
 
@@ -146,9 +221,10 @@ impl Gateway {
         if !self.is_demo {
             self.command.arg("--").args(&self.engine);
         }
+        let log = fs::File::create(&log).expect("a file for the log");
         self.command
             .stdout(Stdio::null())
-            .stderr(fs::File::create(&log).expect("a file for the log"));
+            .stderr(self.stderr.take().unwrap_or_else(|| log.into()));
         let child = self.command.spawn().expect("kidoban starts");
         let mut running = Running {
             child,
@@ -284,6 +360,18 @@ impl Drop for Running {
             }
         }
     }
+}
+
+/// True when no such process runs any more; one that waits to be reaped is gone.
+pub fn is_gone(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat.rsplit_once(") ").map(|(_, rest)| &rest[..1]);
+    matches!(state, None | Some("Z" | "X"))
+}
+
+/// Waits until a process is gone.
+pub fn wait_until_gone(what: &str, pid: u32) {
+    until(what, || is_gone(pid).then_some(()));
 }
 
 /// A program that some tests need beside the gateway.

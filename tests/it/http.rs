@@ -2,6 +2,8 @@
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
@@ -111,6 +113,16 @@ impl Connection {
         stream.set_read_timeout(Some(SILENCE))?;
         stream.set_write_timeout(Some(SILENCE))?;
         stream.set_nodelay(true)?;
+        Ok(Self::over(stream))
+    }
+}
+
+impl Connection<UnixStream> {
+    /// Opens one on a unix socket.
+    pub fn open_unix(path: &Path) -> io::Result<Self> {
+        let stream = UnixStream::connect(path)?;
+        stream.set_read_timeout(Some(SILENCE))?;
+        stream.set_write_timeout(Some(SILENCE))?;
         Ok(Self::over(stream))
     }
 }

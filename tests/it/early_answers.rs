@@ -1,0 +1,84 @@
+//! An answer that is given before the body was read still gets read: by a client that
+//! first sends everything, as Caddy and most libraries do.
+
+use std::io::Write;
+
+use crate::harness::Gateway;
+use crate::http::{Connection, Request};
+
+const REPEATS: usize = 20;
+
+fn chunked(body: &[u8]) -> Vec<u8> {
+    let mut bytes =
+        b"POST /api/turn HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n".to_vec();
+    for chunk in body.chunks(10_000) {
+        bytes.extend(format!("{:x}\r\n", chunk.len()).bytes());
+        bytes.extend(chunk);
+        bytes.extend(b"\r\n");
+    }
+    bytes.extend(b"0\r\n\r\n");
+    bytes
+}
+
+#[test]
+fn a_413_is_read_by_a_client_that_sends_everything_first() {
+    let gateway = Gateway::with(&[]).start();
+    for size in [70_000, 300_000, 1_000_000, 8_000_000] {
+        let body = vec![b'x'; size];
+        for bytes in [Request::turn(&body).bytes(), chunked(&body)] {
+            for repeat in 0..REPEATS {
+                let mut connection = Connection::open(gateway.address()).unwrap();
+                let what = format!("{size} bytes, time {repeat}");
+                let sent = connection.stream.write_all(&bytes);
+                assert!(sent.is_ok(), "{what}: {sent:?}");
+                let reply = connection.read(false);
+                let reply = reply.unwrap_or_else(|error| panic!("{what}: {error}"));
+                assert_eq!(
+                    (reply.status, reply.code().as_str()),
+                    (413, "body_too_large")
+                );
+                assert_eq!(reply.header("connection"), Some("close"));
+                assert!(connection.is_closed(), "{what}");
+            }
+        }
+    }
+    let mark = gateway.turn(r#"{"kind":"look"}"#);
+    assert_eq!(
+        mark.json()["lines"],
+        1,
+        "none took a ticket or reached the engine"
+    );
+}
+
+/// The same for refusals of the head, whose body nobody wants to see.
+#[test]
+fn other_early_answers_are_read_too() {
+    let gateway = Gateway::with(&[]).start();
+    let body = vec![b'x'; 4_000_000];
+    for (request, status) in [
+        (Request::new("POST", "/api/nothing"), 404),
+        (Request::new("PUT", "/api/turn"), 405),
+        (
+            Request::new("POST", "/api/turn").header("Content-Encoding", "gzip"),
+            400,
+        ),
+    ] {
+        let bytes = request.body(&body).bytes();
+        for _ in 0..REPEATS {
+            let mut connection = Connection::open(gateway.address()).unwrap();
+            connection.stream.write_all(&bytes).unwrap();
+            assert_eq!(connection.read(false).unwrap().status, status);
+        }
+    }
+}
+
+/// A client that waits to be told gets its 413 and no `100 Continue`.
+#[test]
+fn who_asks_first_is_told_first() {
+    let gateway = Gateway::with(&[]).start();
+    let mut connection = Connection::open(gateway.address()).unwrap();
+    let head = "POST /api/turn HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 70000\r\n\r\n";
+    connection.stream.write_all(head.as_bytes()).unwrap();
+    assert_eq!(connection.read(false).unwrap().status, 413);
+    assert!(connection.is_closed());
+}
