@@ -17,6 +17,7 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use hyper::header::HeaderName;
 
+use crate::health::Target;
 use crate::logic::address::TrustedItem;
 use crate::logic::bucket::{Burst, Rate};
 use crate::logic::shape::{DEPTH_MAX_LIMIT, Kinds};
@@ -48,8 +49,8 @@ pub enum Command {
     /// Ask a gateway's /api/health: exit 0 if it takes turns, else 1
     Health {
         /// `http://HOST:PORT[/PATH]` or `unix:/path/to.sock`; the path is /api/health if none is given
-        #[arg(default_value = "http://127.0.0.1:8787")]
-        url: String,
+        #[arg(value_name = "URL", default_value = "http://127.0.0.1:8787")]
+        target: Target,
     },
 }
 

@@ -2,19 +2,16 @@
 //! leave out, the cap on open connections, and the bytes of answers that nobody has
 //! read yet. Knows bytes and moments, never what a request asks for.
 
+mod watched;
+
 use std::collections::BTreeMap;
-use std::future::Future as _;
-use std::io;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use hyper::body::{Body, Frame, SizeHint};
-use hyper::rt::{Read, ReadBufCursor, Write};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
-use tokio::time::{Instant, Sleep};
+use tokio::time::Instant;
 
+pub use self::watched::{AnswerBody, Watched};
 use crate::clock;
 use crate::config::ConnectionLimits;
 
@@ -60,6 +57,8 @@ enum Phase {
     Head(Instant),
     /// A request is being answered.
     Busy,
+    /// Its answer is complete, and not yet all sent.
+    Answered,
 }
 
 impl Connections {
@@ -124,9 +123,21 @@ impl Connections {
         }
     }
 
-    /// A connection has become idle: whoever waits for a permit may have its.
-    fn became_idle(&self) {
-        if self.open().newcomers > 0 {
+    /// HTTP has nothing left to send. After a whole answer the connection is idle, and whoever waits may have its permit.
+    fn flushed(&self, connection: &Connection) {
+        {
+            let mut state = connection.state();
+            let Phase::Answered = state.phase else {
+                return;
+            };
+            state.phase = Phase::Idle(clock::now());
+        }
+        let newcomers = {
+            let mut open = self.open();
+            open.unsent_bytes -= connection.forget_unsent();
+            open.newcomers
+        };
+        if newcomers > 0 {
             self.make_room();
         }
     }
@@ -156,7 +167,8 @@ impl Connections {
     }
 
     fn sent(&self, connection: &Connection, bytes: usize) {
-        let (sent, left) = {
+        // The bytes of a head are not counted; the few hundred that are thereby missed are told by the flush.
+        let sent = {
             let mut state = connection.state();
             let sent = bytes.min(state.unsent_bytes);
             if sent == 0 {
@@ -164,12 +176,9 @@ impl Connections {
             }
             state.unsent_bytes -= sent;
             state.progress_at = clock::now();
-            (sent, state.unsent_bytes)
+            sent
         };
         self.open().unsent_bytes -= sent;
-        if left == 0 {
-            self.became_idle();
-        }
     }
 }
 
@@ -221,7 +230,6 @@ impl Permit {
         }
         AnswerBody {
             bytes: Some(bytes).filter(|bytes| !bytes.is_empty()),
-            connections: Arc::clone(&self.connections),
             connection: Arc::clone(&self.connection),
         }
     }
@@ -271,8 +279,8 @@ impl Connection {
     fn idle_since(&self) -> Option<Instant> {
         let state = self.state();
         match state.phase {
-            Phase::Idle(since) if state.unsent_bytes == 0 && !state.closing => Some(since),
-            Phase::Idle(_) | Phase::Head(_) | Phase::Busy => None,
+            Phase::Idle(since) if !state.closing => Some(since),
+            Phase::Idle(_) | Phase::Head(_) | Phase::Busy | Phase::Answered => None,
         }
     }
 
@@ -287,140 +295,5 @@ impl Connection {
 
     fn forget_unsent(&self) -> usize {
         std::mem::take(&mut self.state().unsent_bytes)
-    }
-}
-
-/// A stream whose reads keep the head's and the idle deadline, and whose writes are counted.
-#[derive(Debug)]
-pub struct Watched<S> {
-    stream: S,
-    connections: Arc<Connections>,
-    connection: Arc<Connection>,
-    /// Set anew only when it fires or must fire earlier, not at every request.
-    deadline: Pin<Box<Sleep>>,
-}
-
-impl<S> Watched<S> {
-    /// When the client must have said something, if nobody else watches it now.
-    fn read_deadline(&self) -> Option<Instant> {
-        let limits = self.connections.limits;
-        let state = self.connection.state();
-        match state.phase {
-            // The answer may have taken its time to go out.
-            Phase::Idle(since) => Some(since.max(state.progress_at) + limits.idle_timeout),
-            Phase::Head(since) => Some(since + limits.header_timeout),
-            Phase::Busy => None,
-        }
-    }
-
-    fn poll_deadline(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        loop {
-            let Some(due) = self.read_deadline() else {
-                return Poll::Pending;
-            };
-            if self.deadline.is_elapsed() || due < self.deadline.deadline() {
-                if due <= clock::now() {
-                    return Poll::Ready(());
-                }
-                self.deadline.as_mut().reset(due);
-            }
-            ready!(self.deadline.as_mut().poll(cx));
-        }
-    }
-}
-
-impl<S: Read + Unpin> Read for Watched<S> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffer: ReadBufCursor<'_>,
-    ) -> Poll<io::Result<()>> {
-        match Pin::new(&mut self.stream).poll_read(cx, buffer) {
-            Poll::Ready(read) => {
-                let mut state = self.connection.state();
-                if let Phase::Idle(_) = state.phase {
-                    state.phase = Phase::Head(clock::now());
-                }
-                Poll::Ready(read)
-            }
-            Poll::Pending => {
-                ready!(self.poll_deadline(cx));
-                Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
-            }
-        }
-    }
-}
-
-impl<S: Write + Unpin> Write for Watched<S> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        let written = ready!(Pin::new(&mut self.stream).poll_write(cx, bytes))?;
-        self.connections.sent(&self.connection, written);
-        Poll::Ready(Ok(written))
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        pieces: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        let written = ready!(Pin::new(&mut self.stream).poll_write_vectored(cx, pieces))?;
-        self.connections.sent(&self.connection, written);
-        Poll::Ready(Ok(written))
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        ready!(Pin::new(&mut self.stream).poll_flush(cx))?;
-        // After a long turn no timer runs any more, and nobody need read again before it must.
-        if self.poll_deadline(cx).is_ready() {
-            cx.waker().wake_by_ref();
-        }
-        Poll::Ready(Ok(()))
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
-    }
-}
-
-/// The whole body of one answer. When HTTP lets go of it, the connection is idle again.
-#[derive(Debug)]
-pub struct AnswerBody {
-    bytes: Option<Bytes>,
-    connections: Arc<Connections>,
-    connection: Arc<Connection>,
-}
-
-impl Drop for AnswerBody {
-    fn drop(&mut self) {
-        self.connection.state().phase = Phase::Idle(clock::now());
-        self.connections.became_idle();
-    }
-}
-
-impl Body for AnswerBody {
-    type Data = Bytes;
-    type Error = std::convert::Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        Poll::Ready(self.bytes.take().map(|bytes| Ok(Frame::data(bytes))))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.bytes.is_none()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
     }
 }

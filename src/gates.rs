@@ -26,7 +26,7 @@ use crate::refusal::Refusal;
 /// Most of a refused body that is read and thrown away, so that its sender gets to read the refusal.
 const DISCARDED_BYTES_MAX: u64 = 32 * 1024 * 1024;
 /// What a body may grow by on its way to a line: a line end, and a `"kind":"new",`.
-const ROOM_FOR_LINE_END: usize = 16;
+const ROOM_FOR_LINE: usize = 16;
 
 /// The gates and what they look at.
 #[derive(Debug)]
@@ -106,15 +106,15 @@ impl Gates {
         let limit = self.config.body_bytes_max;
         let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
         if announced > limit {
-            discard(body, headers, self.config.body_timeout);
+            discard_unasked(body, headers, self.config.body_timeout);
             return Err(Refusal::BodyTooLarge(limit));
         }
-        let mut bytes = Vec::with_capacity(announced + ROOM_FOR_LINE_END);
+        let mut bytes = Vec::with_capacity(announced + ROOM_FOR_LINE);
         let reading = read_up_to(limit, &mut body, &mut bytes);
         match timeout(self.config.body_timeout, reading).await {
             Ok(Ok(())) => Ok(bytes),
             Ok(Err(refusal)) => {
-                discard(body, headers, self.config.body_timeout);
+                discard(body, self.config.body_timeout);
                 Err(refusal)
             }
             Err(_) => Err(Refusal::BodyTimeout),
@@ -214,12 +214,7 @@ async fn read_up_to(limit: usize, body: &mut Incoming, bytes: &mut Vec<u8>) -> R
 }
 
 /// Reads on, beside the answer, so that a client that is still sending gets to read it. Bounded in bytes and time.
-///
-/// A client that waits for a `100 Continue` sends nothing, and must not be asked to by reading.
-pub fn discard(mut body: Incoming, headers: &HeaderMap, body_timeout: Duration) {
-    if headers.contains_key(EXPECT) {
-        return;
-    }
+fn discard(mut body: Incoming, body_timeout: Duration) {
     tokio::spawn(timeout(body_timeout, async move {
         let mut left = DISCARDED_BYTES_MAX;
         while let Some(Ok(frame)) = body.frame().await {
@@ -230,4 +225,12 @@ pub fn discard(mut body: Incoming, headers: &HeaderMap, body_timeout: Duration) 
             }
         }
     }));
+}
+
+/// The same for a body of which nothing was read: a client that waits for a `100 Continue`
+/// sends nothing, and must not be asked to by reading.
+pub fn discard_unasked(body: Incoming, headers: &HeaderMap, body_timeout: Duration) {
+    if !headers.contains_key(EXPECT) {
+        discard(body, body_timeout);
+    }
 }

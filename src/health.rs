@@ -25,8 +25,13 @@ const PATH: &str = "/api/health";
 /// Where to ask.
 #[derive(Clone, Debug)]
 pub enum Target {
-    /// Host with port, and path.
-    Http(String, String),
+    /// Over TCP.
+    Http {
+        /// `HOST:PORT`
+        address: String,
+        /// What is asked for.
+        path: String,
+    },
     /// A unix socket.
     Unix(PathBuf),
 }
@@ -52,14 +57,15 @@ impl FromStr for Target {
             "" | "/" => PATH,
             path => path,
         };
-        Ok(Self::Http(address, path.to_owned()))
+        let path = path.to_owned();
+        Ok(Self::Http { address, path })
     }
 }
 
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Http(address, path) => write!(f, "http://{address}{path}"),
+            Self::Http { address, path } => write!(f, "http://{address}{path}"),
             Self::Unix(path) => write!(f, "unix:{}", path.display()),
         }
     }
@@ -69,7 +75,7 @@ impl fmt::Display for Target {
 pub async fn ask(target: &Target) -> (String, bool) {
     let asking = async {
         match target {
-            Target::Http(address, path) => {
+            Target::Http { address, path } => {
                 let stream = TcpStream::connect(address).await?;
                 get(stream, address, path).await
             }

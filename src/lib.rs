@@ -30,8 +30,11 @@
 //!
 //! # Tasks, and where state lives
 //!
-//! One thread. A task for each connection, one that accepts for each listener, one
-//! supervisor, and for each engine one that drains its stderr. What they share:
+//! One thread does everything but write log lines and read static files. Its tasks: one
+//! for each connection, one that accepts for each listener, one supervisor, for each
+//! engine one that drains its stderr, one that reads static files again when asked, and
+//! short-lived ones that read on behind an early answer or tell a count later. What they
+//! share:
 //!
 //! | state | where | who changes it |
 //! | --- | --- | --- |

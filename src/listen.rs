@@ -5,10 +5,9 @@ use std::fs;
 use std::io;
 use std::net::SocketAddr;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
-use std::os::unix::net::UnixStream as BlockingUnixStream;
 use std::path::{Path, PathBuf};
 
-use tokio::net::{TcpListener, UnixListener};
+use tokio::net::{TcpListener, UnixListener, UnixStream};
 
 use crate::settings::ListenAt;
 
@@ -36,7 +35,7 @@ impl Listener {
                 let address = listener.local_addr()?;
                 Ok(Self::Tcp(listener, address))
             }
-            ListenAt::Unix(path) => bind_unix(path),
+            ListenAt::Unix(path) => bind_unix(path).await,
         }
     }
 
@@ -66,35 +65,46 @@ impl Drop for SocketFile {
 }
 
 /// Bound beside its place, then moved there: nobody finds it before it has its mode.
-fn bind_unix(path: &Path) -> io::Result<Listener> {
-    refuse_if_taken(path)?;
+async fn bind_unix(path: &Path) -> io::Result<Listener> {
+    refuse_if_taken(path).await?;
+    let (listener, inode) = put_in_place(path, |beside| {
+        let listener = UnixListener::bind(beside)?;
+        fs::set_permissions(beside, fs::Permissions::from_mode(SOCKET_MODE))?;
+        Ok((listener, fs::symlink_metadata(beside)?.ino()))
+    })?;
+    let path = path.to_owned();
+    Ok(Listener::Unix(listener, SocketFile { path, inode }))
+}
+
+/// Makes a file beside its place and moves it there, so that nobody ever finds half of it.
+///
+/// # Errors
+/// Those of `make`, and of the move; nothing is left behind.
+pub fn put_in_place<T>(path: &Path, make: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(format!(".{}", std::process::id()));
     let beside = PathBuf::from(beside);
-    let listener = UnixListener::bind(&beside)?;
-    let placed = fs::set_permissions(&beside, fs::Permissions::from_mode(SOCKET_MODE))
-        .and_then(|()| fs::symlink_metadata(&beside))
-        .and_then(|file| fs::rename(&beside, path).map(|()| file.ino()));
-    match placed {
-        Ok(inode) => {
-            let path = path.to_owned();
-            Ok(Listener::Unix(listener, SocketFile { path, inode }))
-        }
-        Err(error) => {
-            let _ = fs::remove_file(&beside);
-            Err(error)
-        }
+    // In a container every gateway has the same id: one that was killed may have left its own.
+    let _ = fs::remove_file(&beside);
+    let placed = make(&beside).and_then(|made| fs::rename(&beside, path).map(|()| made));
+    if placed.is_err() {
+        let _ = fs::remove_file(&beside);
     }
+    placed
 }
 
-fn refuse_if_taken(path: &Path) -> io::Result<()> {
+async fn refuse_if_taken(path: &Path) -> io::Result<()> {
     let taken = |why: &str| Err(io::Error::new(io::ErrorKind::AddrInUse, why));
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(error),
         Ok(file) if !file.file_type().is_socket() => taken("there is a file that is no socket"),
-        Ok(_) => match BlockingUnixStream::connect(path) {
+        Ok(_) => match UnixStream::connect(path).await {
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Ok(()),
+            // Full, and so alive.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                taken("somebody listens there")
+            }
             Err(error) => Err(error),
             Ok(_) => taken("somebody listens there"),
         },

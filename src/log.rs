@@ -22,10 +22,11 @@ use crate::logic::sampler::{Sampler, Verdict};
 use crate::refusal::Refusal;
 use crate::settings::{LogClient, LogFormat};
 
-/// Refusals logged one by one, in any second; the rest is counted.
+/// Refusals logged one by one in each second; the rest is counted.
 const REFUSALS_PER_SECOND: u32 = 10;
-/// Lines that wait for stderr's reader; beyond it lines are dropped and counted. Well under 40 MB.
-const LINES_WAITING_MAX: usize = 8 * 1024;
+/// Lines that wait for stderr's reader; beyond it lines are dropped and counted. The
+/// longest, 4 KiB of an engine's stderr with every byte escaped, has some 25 KiB.
+const LINES_WAITING_MAX: usize = 1024;
 /// How often it is looked whether lines were lost.
 const LOST_LOOK_EVERY: Duration = Duration::from_secs(10);
 

@@ -8,22 +8,22 @@ use kidoban::cli::{self, Cli, Command, Options};
 use kidoban::config::{self, Config, Role};
 use kidoban::engine::launcher;
 use kidoban::engine::process::{EngineCommand, NotRunnable};
+use kidoban::health::{self, Target};
 use kidoban::run::{self, StartError};
-use kidoban::{demo, health, log};
+use kidoban::{demo, log};
 
 fn main() -> ExitCode {
     launcher::become_engine_if_asked();
     let (command, matches) = Cli::read();
-    let open_files_soft = run::raise_open_files();
     let outcome = match command {
         Command::Engine => demo::engine::run(io::stdin().lock(), io::stdout().lock())
             .map(|()| ExitCode::SUCCESS)
             .map_err(|error| StartError::System("go on", error)),
-        Command::Health { url } => ask_health(&url),
-        Command::Serve(serve) => start(Role::Serve, &serve.options, &matches, || {
+        Command::Health { target } => ask_health(&target),
+        Command::Serve(serve) => start(Role::Serve, &serve.options, &matches, |open_files_soft| {
             config::decide_engine(&serve.engine, &serve.options, open_files_soft)
         }),
-        Command::Demo(options) => start(Role::Demo, &options, &matches, || {
+        Command::Demo(options) => start(Role::Demo, &options, &matches, |open_files_soft| {
             Ok(config::built_in_engine(&options, open_files_soft))
         }),
     };
@@ -37,11 +37,11 @@ fn start(
     role: Role,
     options: &Options,
     matches: &ArgMatches,
-    engine: impl Fn() -> Result<EngineCommand, NotRunnable>,
+    engine: impl FnOnce(Option<u64>) -> Result<EngineCommand, NotRunnable>,
 ) -> Result<ExitCode, StartError> {
     let config = Config::decide(options).map_err(StartError::Contradictions)?;
     let log = log::start(config.log_format).map_err(StartError::Log)?;
-    let engine = engine()?;
+    let engine = engine(run::raise_open_files())?;
     if options.check() {
         let settings = cli::effective_settings(role.command(), matches);
         let _ = write!(io::stdout(), "{settings}");
@@ -54,11 +54,8 @@ fn start(
     })?
 }
 
-fn ask_health(url: &str) -> Result<ExitCode, StartError> {
-    let target = url
-        .parse()
-        .map_err(|why| StartError::Contradictions(vec![format!("health: `{url}`: it {why}")]))?;
-    let (answer, ok) = in_a_runtime(health::ask(&target))?;
+fn ask_health(target: &Target) -> Result<ExitCode, StartError> {
+    let (answer, ok) = in_a_runtime(health::ask(target))?;
     let _ = writeln!(io::stdout(), "{answer}");
     Ok(if ok {
         ExitCode::SUCCESS
@@ -72,5 +69,8 @@ fn in_a_runtime<T>(work: impl Future<Output = T>) -> Result<T, StartError> {
         .enable_all()
         .build()
         .map_err(|error| StartError::System("start a runtime", error))?;
-    Ok(runtime.block_on(work))
+    let done = runtime.block_on(work);
+    // A disk that hangs under a reading of static files must not hold up the end.
+    runtime.shutdown_background();
+    Ok(done)
 }

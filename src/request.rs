@@ -78,13 +78,24 @@ impl Path {
 struct Open<'a> {
     log: &'a Arc<AccessLog>,
     entry: Entry,
+    seen: Seen,
     is_turn: bool,
     finished: bool,
+}
+
+impl Open<'_> {
+    /// Everything about it is known: what the gates saw goes into the entry.
+    fn close(&mut self) {
+        self.entry.kind = self.seen.kind.take();
+        self.entry.shadow = self.seen.shadow_refused.then_some("rate_limited");
+        self.finished = true;
+    }
 }
 
 impl Drop for Open<'_> {
     fn drop(&mut self) {
         if self.is_turn && !self.finished {
+            self.close();
             self.log.hang_up(&self.entry);
         }
     }
@@ -106,7 +117,7 @@ impl Gateway {
     }
 
     /// What it was told.
-    pub fn config(&self) -> &Config {
+    pub fn config(&self) -> &Arc<Config> {
         &self.config
     }
 
@@ -141,22 +152,20 @@ impl Gateway {
                 in_engine: None,
                 request_id: self.request_id(peer, &head.headers),
             },
+            seen: Seen::default(),
             is_turn: matches!(path, Path::Turn(_)) && head.method == Method::POST,
             finished: false,
         };
-        let mut seen = Seen::default();
         let mut body = Some(body);
         let result = self
-            .route(path, &head, &mut body, &mut open.entry, &mut seen)
+            .route(path, &head, &mut body, &mut open.entry, &mut open.seen)
             .await;
-        open.entry.kind = seen.kind;
-        open.entry.shadow = seen.shadow_refused.then_some("rate_limited");
-        open.finished = true;
+        open.close();
 
         let unread = body.filter(|body| !body.is_end_stream());
         let closes = unread.is_some() || head.version == Version::HTTP_10;
         if let Some(body) = unread {
-            gates::discard(body, &head.headers, self.config.body_timeout);
+            gates::discard_unasked(body, &head.headers, self.config.body_timeout);
         }
         let mut response = match result {
             Ok(response) => {
@@ -174,7 +183,7 @@ impl Gateway {
             answer::close(&mut response);
         }
         let headers = response.headers_mut();
-        if let Some(meter) = &seen.meter {
+        if let Some(meter) = &open.seen.meter {
             answer::rate_limit(headers, meter);
         }
         if path.is_api() {
@@ -196,7 +205,13 @@ impl Gateway {
         seen: &mut Seen,
     ) -> Result<Response<Bytes>, Refusal> {
         protocol::check(head)?;
-        let methods = self.methods(path, head)?;
+        let files = self.files();
+        let file = match path {
+            Path::Elsewhere => files.find(head.uri.path()),
+            Path::Turn(_) | Path::Health | Path::UnknownApi => None,
+        };
+        let methods = self.methods(path, file.is_some());
+        let methods = allowed(methods.ok_or(Refusal::NotFound)?, &head.method)?;
         protocol::check_expectation(&head.headers)?;
         if head.method == Method::OPTIONS {
             return Ok(answer::preflight(methods));
@@ -211,30 +226,23 @@ impl Gateway {
                 self.turn(route, &head.headers, body, entry, seen).await
             }
             Path::Health => Ok(self.health()),
-            Path::Elsewhere => {
-                let files = self.files();
-                let file = files.find(head.uri.path()).ok_or(Refusal::NotFound)?;
+            Path::Elsewhere | Path::UnknownApi => {
+                let file = file.ok_or(Refusal::NotFound)?;
                 Ok(file.answer(&head.headers))
             }
-            Path::UnknownApi => Err(Refusal::NotFound),
         }
     }
 
-    /// What this path takes, if there is such a path and this method is among them.
-    fn methods(&self, path: Path, head: &Parts) -> Result<&'static str, Refusal> {
+    /// What this path takes, if there is such a path.
+    fn methods(&self, path: Path, is_file: bool) -> Option<&'static str> {
         let cors = self.config.cors.is_on();
-        let methods = match path {
-            Path::Turn(_) if cors => "POST, OPTIONS",
-            Path::Turn(_) => "POST",
-            Path::Health if cors => "GET, HEAD, OPTIONS",
-            Path::Health => "GET, HEAD",
-            Path::Elsewhere if self.files().find(head.uri.path()).is_some() => "GET, HEAD",
-            Path::Elsewhere | Path::UnknownApi => return Err(Refusal::NotFound),
-        };
-        if methods.split(", ").any(|method| head.method == *method) {
-            Ok(methods)
-        } else {
-            Err(Refusal::MethodNotAllowed(methods))
+        match path {
+            Path::Turn(_) if cors => Some("POST, OPTIONS"),
+            Path::Turn(_) => Some("POST"),
+            Path::Health if cors => Some("GET, HEAD, OPTIONS"),
+            Path::Health => Some("GET, HEAD"),
+            Path::Elsewhere if is_file => Some("GET, HEAD"),
+            Path::Elsewhere | Path::UnknownApi => None,
         }
     }
 
@@ -289,8 +297,10 @@ impl Gateway {
         }
         let mut response = answer::json(StatusCode::SERVICE_UNAVAILABLE, body.into());
         let wait = match status {
-            Status::Down { start_at } => start_at.saturating_sub(self.clock.nanos()),
-            Status::Up => 0,
+            Status::Down { start_at } if !self.drain.has_begun() => {
+                start_at.saturating_sub(self.clock.nanos())
+            }
+            Status::Down { .. } | Status::Up => 0,
         };
         let retry = Retry::exact(Duration::from_nanos(wait));
         let headers = response.headers_mut();
@@ -334,5 +344,14 @@ impl Gateway {
                 let made = format!("{:032x}", fastrand::u128(..));
                 HeaderValue::try_from(made).unwrap_or(HeaderValue::from_static("none"))
             })
+    }
+}
+
+/// The methods again, if this one is among them.
+fn allowed(methods: &'static str, method: &Method) -> Result<&'static str, Refusal> {
+    if methods.split(", ").any(|allowed| method == allowed) {
+        Ok(methods)
+    } else {
+        Err(Refusal::MethodNotAllowed(methods))
     }
 }

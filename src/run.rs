@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use tokio::sync::watch;
-use tokio::task::JoinSet;
+use tokio::sync::{Notify, watch};
+use tokio::task::{JoinError, JoinSet};
 use tokio::time::timeout;
 use tracing::{error, info, warn};
 
@@ -23,7 +23,8 @@ use crate::drain::{Asked, Drain, Signals, Stage};
 use crate::engine::Engine;
 use crate::engine::process::{self, EngineCommand, NotRunnable};
 use crate::engine::supervisor::Supervisor;
-use crate::listen::Listener;
+use crate::listen::{Listener, put_in_place};
+use crate::logic::lifecycle::Illegal;
 use crate::request::Gateway;
 use crate::server;
 use crate::settings::ListenAt;
@@ -118,28 +119,28 @@ pub async fn run(
     let mut supervisor = tokio::spawn(supervisor.run(is_true(closing)));
 
     let connections = Arc::new(Connections::new(config.connections));
-    let mut accepting = JoinSet::new();
+    // Dropped with this function: nothing is accepted or read again after it.
+    let mut tasks = JoinSet::new();
     for listener in listeners {
-        accepting.spawn(server::accept(
+        tasks.spawn(server::accept(
             Arc::clone(&gateway),
             Arc::clone(&connections),
             listener,
         ));
     }
 
-    let failed = loop {
+    let reload = Arc::new(Notify::new());
+    tasks.spawn(reload_when_asked(Arc::clone(&gateway), Arc::clone(&reload)));
+
+    loop {
         let asked = tokio::select! {
             asked = signals.next() => asked,
-            _ = &mut supervisor => break true,
+            ended = &mut supervisor => return Ok(exit_code(ended)),
         };
         match (asked, role) {
-            (Asked::Reload, Role::Serve) => reload(&gateway, role),
-            (Asked::Reload, Role::Demo) | (Asked::ShutDown(_), _) => break false,
+            (Asked::Reload, Role::Serve) => reload.notify_one(),
+            (Asked::Reload, Role::Demo) | (Asked::ShutDown(_), _) => break,
         }
-    };
-    if failed {
-        error!("the engine's supervisor has ended: a fault of the gateway's own");
-        return Ok(ExitCode::FAILURE);
     }
     info!("draining");
     drain.reach(Stage::Draining);
@@ -151,14 +152,29 @@ pub async fn run(
             let _ = timeout(LAST_ANSWERS, connections.all_closed()).await;
         }
         close_engine.send_replace(true);
-        let _ = (&mut supervisor).await;
+        exit_code(supervisor.await)
     };
     let code = tokio::select! {
-        () = ending => ExitCode::SUCCESS,
+        code = ending => code,
         code = signals.shut_down() => code,
     };
     info!("ended");
     Ok(code)
+}
+
+/// How the supervisor ended: by itself only for a fault of the gateway's own.
+fn exit_code(ended: Result<Result<(), Illegal>, JoinError>) -> ExitCode {
+    match ended {
+        Ok(Ok(())) => ExitCode::SUCCESS,
+        Ok(Err(fault)) => {
+            error!(%fault, "the engine's supervisor failed");
+            ExitCode::FAILURE
+        }
+        Err(fault) => {
+            error!(%fault, "the engine's supervisor failed");
+            ExitCode::FAILURE
+        }
+    }
 }
 
 async fn is_true(mut flag: watch::Receiver<bool>) {
@@ -181,7 +197,9 @@ async fn bind(config: &Config) -> Result<Vec<Listener>, StartError> {
         let _ = writeln!(addresses, "{address}");
     }
     if let Some(path) = &config.port_file {
-        write_whole(path, &addresses).map_err(|error| StartError::PortFile(path.clone(), error))?;
+        // Whoever waits for the file finds it whole.
+        put_in_place(path, |beside| fs::write(beside, &addresses))
+            .map_err(|error| StartError::PortFile(path.clone(), error))?;
     }
     Ok(listeners)
 }
@@ -199,14 +217,6 @@ fn tell_where_to_play(listeners: &[Listener]) {
     }
 }
 
-/// Written beside its place and moved there: whoever waits for the file finds it whole.
-fn write_whole(path: &PathBuf, text: &str) -> io::Result<()> {
-    let mut beside = path.clone().into_os_string();
-    beside.push(format!(".{}", std::process::id()));
-    fs::write(&beside, text)?;
-    fs::rename(beside, path)
-}
-
 fn read_files(config: &Config, role: Role) -> Result<StaticFiles, ReadError> {
     let Some(folder) = &config.static_folder else {
         return Ok(match role {
@@ -221,13 +231,19 @@ fn read_files(config: &Config, role: Role) -> Result<StaticFiles, ReadError> {
     Ok(files)
 }
 
-fn reload(gateway: &Arc<Gateway>, role: Role) {
-    let gateway = Arc::clone(gateway);
-    tokio::task::spawn_blocking(move || match read_files(gateway.config(), role) {
-        Ok(files) => {
-            gateway.serve_files(files);
-            info!("the static files were read again");
+/// One reading at a time; what is asked for meanwhile is remembered once.
+async fn reload_when_asked(gateway: Arc<Gateway>, asked: Arc<Notify>) {
+    loop {
+        asked.notified().await;
+        let config = Arc::clone(gateway.config());
+        let reading = tokio::task::spawn_blocking(move || read_files(&config, Role::Serve));
+        match reading.await {
+            Ok(Ok(files)) => {
+                gateway.serve_files(files);
+                info!("the static files were read again");
+            }
+            Ok(Err(error)) => error!(%error, "the static files stay as they were"),
+            Err(error) => error!(%error, "the static files stay as they were"),
         }
-        Err(error) => error!(%error, "the static files stay as they were"),
-    });
+    }
 }

@@ -92,13 +92,19 @@ where
             .max_headers(FIELDS_MAX)
             .serve_connection(stream, service)
     );
+    // First of all: a connection that was idle when it was chosen must not begin a request any more.
+    let mut must_close = pin!(permit.connection().must_close());
     let ended = tokio::select! {
         biased;
+        () = &mut must_close => return,
         ended = connection.as_mut() => ended,
-        () = permit.connection().must_close() => return,
         () = gateway.drain().reached(Stage::Draining) => {
             connection.as_mut().graceful_shutdown();
-            connection.await
+            tokio::select! {
+                biased;
+                () = must_close => return,
+                ended = connection => ended,
+            }
         }
     };
     if let Err(error) = ended {

@@ -63,6 +63,16 @@ pub struct Ended {
     pub in_engine: Option<Duration>,
 }
 
+impl Ended {
+    fn unseen(outcome: Outcome, entered_at: Instant) -> Self {
+        Self {
+            outcome,
+            waited: clock::now() - entered_at,
+            in_engine: None,
+        }
+    }
+}
+
 #[derive(Debug)]
 struct Waiting {
     line: Vec<u8>,
@@ -70,6 +80,14 @@ struct Waiting {
     /// How long it may wait for the engine.
     wait_until: Instant,
     reply: oneshot::Sender<Ended>,
+}
+
+impl Waiting {
+    /// Ends a turn that no engine ever saw.
+    fn end_unseen(self, outcome: Outcome) {
+        // Whoever asked may have left.
+        let _ = self.reply.send(Ended::unseen(outcome, self.entered_at));
+    }
 }
 
 #[derive(Debug)]
@@ -169,20 +187,12 @@ impl Place {
             received = &mut self.receiver => received,
             () = patience => {
                 if self.leave() {
-                    return self.ended(Outcome::Shed);
+                    return Ended::unseen(Outcome::Shed, self.entered_at);
                 }
                 (&mut self.receiver).await
             }
         };
-        received.unwrap_or_else(|_| self.ended(Outcome::Lost))
-    }
-
-    fn ended(&self, outcome: Outcome) -> Ended {
-        Ended {
-            outcome,
-            waited: clock::now() - self.entered_at,
-            in_engine: None,
-        }
+        received.unwrap_or_else(|_| Ended::unseen(Outcome::Lost, self.entered_at))
     }
 
     /// True if the turn was still waiting.

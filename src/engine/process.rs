@@ -197,7 +197,7 @@ type Adopted = (
 fn adopt(child: &mut Child) -> io::Result<Adopted> {
     let lost = || io::Error::other("a pipe of the child is missing");
     let group = Pid::from_child(child);
-    let exit = rustix::process::pidfd_open(group, PidfdFlags::NONBLOCK)?;
+    let exit = rustix::process::pidfd_open(group, PidfdFlags::empty())?;
     #[expect(
         deprecated,
         reason = "its replacement is unsafe, for types that could swap their descriptor; an `OwnedFd` cannot"

@@ -13,7 +13,7 @@ use crate::logic::sampler::{Sampler, Verdict};
 
 /// Longest line of stderr in the log; the rest of it is cut off.
 const LINE_BYTES_MAX: usize = 4 * 1024;
-/// Lines of stderr in the log, in any second; the rest is counted.
+/// Lines of one engine's stderr in the log, in each second; the rest is counted.
 const LINES_PER_SECOND: u32 = 50;
 /// Read at once.
 const CHUNK_BYTES: usize = 8 * 1024;

@@ -210,9 +210,11 @@ impl<S: FnMut() -> io::Result<Box<dyn Process>>> Supervisor<S> {
     }
 
     fn fail_turn(&mut self) {
-        self.end_turn(match self.fault {
-            Some(Fault::TimedOut) => Outcome::TimedOut,
-            _ => Outcome::Failed,
+        let timed_out = self.fault == Some(Fault::TimedOut);
+        self.end_turn(if timed_out {
+            Outcome::TimedOut
+        } else {
+            Outcome::Failed
         });
     }
 
@@ -222,8 +224,8 @@ impl<S: FnMut() -> io::Result<Box<dyn Process>>> Supervisor<S> {
             return;
         };
         if turn.waiting.reply.is_closed() || clock::now() >= turn.waiting.wait_until {
-            self.turn = Some(turn);
-            self.end_turn(Outcome::Shed);
+            self.shared.queue().finished();
+            turn.waiting.end_unseen(Outcome::Shed);
         } else {
             self.shared.queue().put_back(turn.place, turn.waiting);
         }

@@ -3,6 +3,7 @@
 
 use super::bucket::Nanos;
 
+/// One second. It begins with the first line after the last one ended.
 const WINDOW: Nanos = 1_000_000_000;
 
 /// What to do with one line.

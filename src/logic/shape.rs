@@ -47,7 +47,9 @@ impl Kinds {
     /// Whether `/api/turn` takes this kind.
     pub fn takes(&self, kind: &str) -> bool {
         match self {
-            Self::Any => !kind.is_empty() && kind.chars().nth(KIND_CHARS_MAX).is_none(),
+            Self::Any => {
+                !kind.is_empty() && kind != NEW && kind.chars().nth(KIND_CHARS_MAX).is_none()
+            }
             Self::Listed(kinds) => kinds.iter().any(|listed| listed == kind),
         }
     }
@@ -67,7 +69,7 @@ impl FromStr for Kinds {
             let fault = if kind.is_empty() {
                 "an empty kind"
             } else if kind.chars().nth(KIND_CHARS_MAX).is_some() {
-                "is longer than 64 characters"
+                "is longer than a kind may be"
             } else if kind.chars().any(char::is_control) {
                 "has a control character"
             } else if kind == NEW {

@@ -45,7 +45,14 @@ impl fmt::Display for LeftOut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.why {
             Why::Further(_) => self.why.fmt(f),
-            _ => write!(f, "{:?}: {}", self.path, self.why),
+            Why::DotName
+            | Why::NameUnusable
+            | Why::LinkOut
+            | Why::LinkBroken
+            | Why::LinkLoop
+            | Why::NoFile
+            | Why::TooDeep
+            | Why::Unreadable(_) => write!(f, "{:?}: {}", self.path, self.why),
         }
     }
 }

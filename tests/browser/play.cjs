@@ -62,6 +62,7 @@ async function look(page) {
     carried: document.querySelector("#carried").innerText,
     place: document.querySelector("#place").innerText,
     input: document.querySelector("#input").value,
+    focus: document.activeElement.id,
     lang: document.documentElement.lang,
     overflow: document.documentElement.scrollWidth - document.documentElement.clientWidth,
     background: getComputedStyle(document.body).backgroundColor,
@@ -81,7 +82,9 @@ async function main() {
     seen.opening = await look(page);
     await say(page, "take the lantern");
     seen.taken = await look(page);
-    await page.locator("#exits button").first().click();
+    // By keyboard alone: a button has the focus, Enter presses it, and the focus comes back.
+    await page.locator("#exits button").first().focus();
+    await page.keyboard.press("Enter");
     await told(page, 3);
     seen.moved = await look(page);
     await say(page, "look around");
@@ -103,6 +106,14 @@ async function main() {
     await say(page, "提灯を取る");
     seen.phone = await look(page);
     await shot(page, "phone-dark");
+    await page.locator("#things button").first().click();
+    await told(page, 3);
+    seen.button = await look(page);
+    await page.locator("#input").fill("𠮷".repeat(250));
+    seen.longInput = await page.evaluate(() => [...document.querySelector("#input").value].length);
+    await say(page, "北へ行く");
+    await say(page, "南へ行く");
+    seen.refusedInJapanese = await look(page);
     seen.complaints.push(...page.complaints);
     page = await openPage(browser, { lang: "ja", theme: "dark", size: "desktop", client: "192.0.2.3" });
     await say(page, "提灯を取る");

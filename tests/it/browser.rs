@@ -51,6 +51,7 @@ fn the_page_plays() {
         text("taken", "carried")
     );
     assert_ne!(text("moved", "place"), text("opening", "place"));
+    assert_eq!(text("moved", "focus"), "input", "after a button, too");
 
     let refused = "(wait a moment, then once more)";
     assert!(
@@ -69,6 +70,15 @@ fn the_page_plays() {
         "{}",
         text("phone", "carried")
     );
+    let before = text("phone", "story").len();
+    assert!(
+        text("button", "story").len() > before,
+        "a thing is a button"
+    );
+    assert_eq!(seen["longInput"], 200, "counted in Unicode scalar values");
+    let refused = "（少し待ってからもう一度）";
+    let last = text("refusedInJapanese", "last");
+    assert!(last.contains(refused), "{last}");
     for page in ["opening", "taken", "refused", "phone", "night", "smallDay"] {
         assert_eq!(seen[page]["overflow"], 0, "{page} scrolls sideways");
     }

@@ -159,6 +159,30 @@ fn when_full_the_longest_idle_makes_room() {
     }
 }
 
+/// An idle connection is closed for a newcomer in the moment in which its next turn comes:
+/// either the turn is answered, or nothing of it happened and it may be sent again.
+#[test]
+fn making_room_never_swallows_a_turn() {
+    let gateway =
+        Gateway::with(&["--rate", "1/h", "--burst", "1", "--max-connections", "1"]).start();
+    for n in 0..20 {
+        let client = format!("192.0.2.{n}");
+        let turn = Request::turn(LOOK).from(&client);
+        let mut idle = until("a connection that is alive", || {
+            let mut connection = open(&gateway);
+            (connection.send(&Request::get("/api/health")).ok()).map(|_| connection)
+        });
+        gateway.signal("STOP");
+        let mut newcomer = open(&gateway);
+        idle.stream.write_all(&turn.bytes()).unwrap();
+        gateway.signal("CONT");
+        let answered = idle.read(false).is_ok_and(|reply| reply.status == 200);
+        let again = newcomer.send(&turn).unwrap();
+        let expected = if answered { 429 } else { 200 };
+        assert_eq!(again.status, expected, "{client}, answered: {answered}");
+    }
+}
+
 /// The lines that the stub has seen.
 fn until_seen(log: &Path, mark: &str) {
     until("the turn is in the engine", || {

@@ -8,9 +8,11 @@ use crate::http::{Connection, Request};
 
 const REPEATS: usize = 20;
 
-fn chunked(body: &[u8]) -> Vec<u8> {
-    let mut bytes =
-        b"POST /api/turn HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n".to_vec();
+fn chunked(body: &[u8], more_head: &str) -> Vec<u8> {
+    let mut bytes = format!(
+        "POST /api/turn HTTP/1.1\r\nHost: h\r\n{more_head}Transfer-Encoding: chunked\r\n\r\n"
+    )
+    .into_bytes();
     for chunk in body.chunks(10_000) {
         bytes.extend(format!("{:x}\r\n", chunk.len()).bytes());
         bytes.extend(chunk);
@@ -25,7 +27,7 @@ fn a_413_is_read_by_a_client_that_sends_everything_first() {
     let gateway = Gateway::with(&[]).start();
     for size in [70_000, 300_000, 1_000_000, 8_000_000] {
         let body = vec![b'x'; size];
-        for bytes in [Request::turn(&body).bytes(), chunked(&body)] {
+        for bytes in [Request::turn(&body).bytes(), chunked(&body, "")] {
             for repeat in 0..REPEATS {
                 let mut connection = Connection::open(gateway.address()).unwrap();
                 let what = format!("{size} bytes, time {repeat}");
@@ -48,6 +50,21 @@ fn a_413_is_read_by_a_client_that_sends_everything_first() {
         1,
         "none took a ticket or reached the engine"
     );
+}
+
+/// Told to go on, a client sends; the 413 that comes then must still be read.
+#[test]
+fn who_asked_and_was_told_to_go_on_reads_its_413_too() {
+    let gateway = Gateway::with(&[]).start();
+    let bytes = chunked(&vec![b'x'; 1_000_000], "Expect: 100-continue\r\n");
+    for repeat in 0..REPEATS {
+        let mut connection = Connection::open(gateway.address()).unwrap();
+        connection.stream.write_all(&bytes).unwrap();
+        let go_on = connection.read(false).unwrap();
+        assert_eq!(go_on.status, 100, "time {repeat}");
+        let reply = connection.read(false).unwrap();
+        assert_eq!(reply.status, 413, "time {repeat}");
+    }
 }
 
 /// The same for refusals of the head, whose body nobody wants to see.

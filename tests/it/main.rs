@@ -15,6 +15,7 @@ mod caddy;
 mod connections;
 mod cross_origin;
 mod crossing;
+mod demo;
 mod early_answers;
 mod engine_faults;
 mod engine_stderr;

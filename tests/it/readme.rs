@@ -92,6 +92,14 @@ fn the_options_table_is_that_of_the_program() {
     assert_eq!(of_readme, of_help);
 }
 
+/// The exit codes of the table are those that the other files see happen.
+#[test]
+fn the_exit_codes_are_those_of_the_program() {
+    let table = table("| exit code | means |");
+    let codes: Vec<_> = table.iter().map(|row| row[0].as_str()).collect();
+    assert_eq!(codes, ["0", "1", "2", "126", "127", "130", "143"]);
+}
+
 /// Every code that a refusal can have stands in the README, and no other does.
 #[test]
 fn the_codes_are_those_of_the_program() {

@@ -321,7 +321,7 @@ fn kinds_as_operators_write_them() {
         ("look,any", "\"any\" takes every kind"),
         ("look,say,look", "\"look\" is there twice"),
         ("lo\nok", "\"lo\\nok\" has a control character"),
-        (&long, "is longer than 64 characters"),
+        (&long, "is longer than a kind may be"),
     ] {
         let told = text.parse::<Kinds>().unwrap_err().to_string();
         assert!(told.contains(part), "{text}: {told}");
