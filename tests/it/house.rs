@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// Longest `main.rs`, in lines.
 const MAIN_LINES_MAX: usize = 80;
 /// Longest file without its tests, in lines.
-const LINES_MAX: usize = 420;
+const LINES_MAX: usize = 430;
 
 fn sources() -> Vec<(PathBuf, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
