@@ -6,14 +6,21 @@ mod watched;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
-pub use self::watched::{AnswerBody, Watched};
+pub use self::watched::{AnswerBody, HangUp, Watched};
 use crate::clock;
 use crate::config::ConnectionLimits;
+
+/// An idle connection is closed for a newcomer only after so long: its next request may
+/// be on the way, and a new one's first surely is.
+const IDLE_BEFORE_CLOSED: Duration = Duration::from_millis(500);
+/// How often a newcomer looks whether there is one by now.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 /// All open connections.
 #[derive(Debug)]
@@ -46,7 +53,17 @@ struct State {
     unsent_bytes: usize,
     /// When bytes of an answer last went out, or the first of them came to be.
     progress_at: Instant,
-    closing: bool,
+    closing: Closing,
+}
+
+/// Whether the connection is to make room for others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Closing {
+    No,
+    /// If it is idle, and has not begun a request meanwhile.
+    IfIdle,
+    /// Whatever it does.
+    Now,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -79,8 +96,13 @@ impl Connections {
             Some(permit)
         } else {
             let _waits = Newcomer::new(self);
-            self.make_room();
-            permits.acquire_owned().await.ok()
+            loop {
+                self.make_room();
+                let free = timeout(LOOK_AGAIN, Arc::clone(&permits).acquire_owned());
+                if let Ok(permit) = free.await {
+                    break permit.ok();
+                }
+            }
         };
         let connection = Arc::new(Connection::new());
         let mut open = self.open();
@@ -119,11 +141,11 @@ impl Connections {
             let Some((_, connection)) = longest else {
                 return;
             };
-            connection.close();
+            connection.close(Closing::IfIdle);
         }
     }
 
-    /// HTTP has nothing left to send. After a whole answer the connection is idle, and whoever waits may have its permit.
+    /// HTTP has nothing left to send. After a whole answer the connection is idle.
     fn flushed(&self, connection: &Connection) {
         {
             let mut state = connection.state();
@@ -132,14 +154,8 @@ impl Connections {
             };
             state.phase = Phase::Idle(clock::now());
         }
-        let newcomers = {
-            let mut open = self.open();
-            open.unsent_bytes -= connection.forget_unsent();
-            open.newcomers
-        };
-        if newcomers > 0 {
-            self.make_room();
-        }
+        let mut open = self.open();
+        open.unsent_bytes -= connection.forget_unsent();
     }
 
     /// Counts an answer's bytes, and closes the slowest connections while there are too many.
@@ -162,7 +178,7 @@ impl Connections {
                 .map(|(_, connection)| Arc::clone(connection));
             let Some(slowest) = slowest else { return };
             open.unsent_bytes -= slowest.forget_unsent();
-            slowest.close();
+            slowest.close(Closing::Now);
         }
     }
 
@@ -208,19 +224,33 @@ pub struct Permit {
 }
 
 impl Permit {
-    /// The connection that holds it.
-    pub fn connection(&self) -> &Arc<Connection> {
-        &self.connection
+    /// A request's head is complete.
+    pub fn request_begun(&self) {
+        self.connection.state().phase = Phase::Busy;
+    }
+
+    /// Ready when this connection must be closed for others. Let it read first: one that
+    /// has begun a request since it was chosen is spared. Cancel-safe.
+    pub async fn must_close(&self) {
+        loop {
+            self.connection.close.notified().await;
+            let mut state = self.connection.state();
+            let is_idle = matches!(state.phase, Phase::Idle(_));
+            match state.closing {
+                Closing::Now => return,
+                Closing::IfIdle if is_idle => return,
+                Closing::IfIdle | Closing::No => state.closing = Closing::No,
+            }
+        }
     }
 
     /// Watches the bytes of the connection.
     pub fn watch<S>(&self, stream: S) -> Watched<S> {
-        Watched {
+        Watched::new(
             stream,
-            connections: Arc::clone(&self.connections),
-            connection: Arc::clone(&self.connection),
-            deadline: Box::pin(tokio::time::sleep_until(clock::now())),
-        }
+            Arc::clone(&self.connections),
+            Arc::clone(&self.connection),
+        )
     }
 
     /// A body that is counted until it is sent.
@@ -251,24 +281,14 @@ impl Connection {
                 phase: Phase::Idle(now),
                 unsent_bytes: 0,
                 progress_at: now,
-                closing: false,
+                closing: Closing::No,
             }),
             close: Notify::new(),
         }
     }
 
-    /// A request's head is complete.
-    pub fn request_begun(&self) {
-        self.state().phase = Phase::Busy;
-    }
-
-    /// Ready when this connection must make room for others. Cancel-safe.
-    pub async fn must_close(&self) {
-        self.close.notified().await;
-    }
-
-    fn close(&self) {
-        self.state().closing = true;
+    fn close(&self, closing: Closing) {
+        self.state().closing = closing;
         self.close.notify_one();
     }
 
@@ -276,10 +296,13 @@ impl Connection {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Since when, if it has been idle for long enough to be closed for others.
     fn idle_since(&self) -> Option<Instant> {
         let state = self.state();
         match state.phase {
-            Phase::Idle(since) if !state.closing => Some(since),
+            Phase::Idle(since) if state.closing == Closing::No => {
+                Some(since).filter(|since| *since + IDLE_BEFORE_CLOSED <= clock::now())
+            }
             Phase::Idle(_) | Phase::Head(_) | Phase::Busy | Phase::Answered => None,
         }
     }
@@ -290,7 +313,7 @@ impl Connection {
     }
 
     fn is_closing(&self) -> bool {
-        self.state().closing
+        self.state().closing != Closing::No
     }
 
     fn forget_unsent(&self) -> usize {

@@ -1,6 +1,8 @@
 //! What a request's head must be before anything else is asked: HTTP as the gateway
 //! takes it, stricter than the library underneath. Looks at heads only, and answers nothing.
 
+use std::net::Ipv6Addr;
+
 use hyper::header::{CONTENT_ENCODING, EXPECT, HOST, HeaderMap, HeaderValue, TRANSFER_ENCODING};
 use hyper::http::request::Parts;
 use hyper::http::uri::Authority;
@@ -79,7 +81,20 @@ fn has_one_host(headers: &HeaderMap) -> bool {
     !host.contains([',', '@'])
         && host
             .parse::<Authority>()
-            .is_ok_and(|authority| !authority.host().is_empty())
+            .is_ok_and(|authority| is_host(authority.host()) && is_port(&authority))
+}
+
+fn is_host(host: &str) -> bool {
+    match host.strip_prefix('[') {
+        Some(rest) => (rest.strip_suffix(']')).is_some_and(|v6| v6.parse::<Ipv6Addr>().is_ok()),
+        None => !host.is_empty(),
+    }
+}
+
+/// None, an empty one, or a number (RFC 3986, 3.2.3).
+fn is_port(authority: &Authority) -> bool {
+    let rest = authority.as_str().strip_prefix(authority.host());
+    rest.is_some_and(|rest| matches!(rest, "" | ":") || authority.port_u16().is_some())
 }
 
 fn target_bytes(uri: &Uri) -> usize {
@@ -122,6 +137,10 @@ mod tests {
             &["a b"],
             &["a/b"],
             &[":80"],
+            &["x:abc"],
+            &["x:99999"],
+            &["[::1]:x"],
+            &["[zz]"],
         ] {
             let hosts: Vec<_> = hosts.iter().map(|host| ("host", *host)).collect();
             assert!(check(&head(Version::HTTP_11, &hosts)).is_err(), "{hosts:?}");

@@ -1,7 +1,6 @@
 //! Accepting, and the HTTP of one connection. Each connection is one task; what its
 //! requests mean is `request`'s.
 
-use std::convert::Infallible;
 use std::io;
 use std::pin::pin;
 use std::sync::Arc;
@@ -25,6 +24,11 @@ const HEAD_BYTES_MAX: usize = 16 * 1024;
 const FIELDS_MAX: usize = 64;
 /// The first and the longest pause after an accept that failed: such errors repeat at once.
 const ACCEPT_PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
+
+/// There is nobody to answer any more.
+#[derive(Debug, thiserror::Error)]
+#[error("the client left before its answer")]
+struct ClientLeft;
 
 /// Accepts until the drain begins. Each connection is a task of its own.
 pub async fn accept(gateway: Arc<Gateway>, connections: Arc<Connections>, listener: Listener) {
@@ -79,12 +83,17 @@ where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let stream = permit.watch(TokioIo::new(stream));
-    let permit = &permit;
-    let gateway = &gateway;
+    let hang_up = stream.hang_up();
+    let (permit, gateway, hang_up) = (&permit, &gateway, &hang_up);
     let service = service_fn(move |request| async move {
-        permit.connection().request_begun();
-        let response = gateway.answer(peer, request).await;
-        Ok::<_, Infallible>(response.map(|bytes| permit.answer_body(bytes)))
+        permit.request_begun();
+        tokio::select! {
+            biased;
+            response = gateway.answer(peer, request) => {
+                Ok(response.map(|bytes| permit.answer_body(bytes)))
+            }
+            () = hang_up.happened() => Err(ClientLeft),
+        }
     });
     let mut connection = pin!(
         http1::Builder::new()
@@ -92,18 +101,17 @@ where
             .max_headers(FIELDS_MAX)
             .serve_connection(stream, service)
     );
-    // First of all: a connection that was idle when it was chosen must not begin a request any more.
-    let mut must_close = pin!(permit.connection().must_close());
+    let mut must_close = pin!(permit.must_close());
     let ended = tokio::select! {
         biased;
-        () = &mut must_close => return,
         ended = connection.as_mut() => ended,
+        () = &mut must_close => return,
         () = gateway.drain().reached(Stage::Draining) => {
             connection.as_mut().graceful_shutdown();
             tokio::select! {
                 biased;
-                () = must_close => return,
                 ended = connection => ended,
+                () = must_close => return,
             }
         }
     };

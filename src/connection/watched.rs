@@ -1,31 +1,110 @@
 //! The bytes of one connection as HTTP sees them: read under the deadlines that HTTP
 //! libraries leave out, counted as they are written. Never changes a byte.
 
-use std::future::Future as _;
+use std::future::{Future as _, poll_fn};
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use hyper::body::{Body, Frame, SizeHint};
-use hyper::rt::{Read, ReadBufCursor, Write};
+use hyper::rt::{Read, ReadBuf, ReadBufCursor, Write};
 use tokio::time::{Instant, Sleep};
 
 use super::{Connection, Connections, Phase};
 use crate::clock;
 
+/// Most bytes that are read ahead of HTTP while a request is answered.
+const AHEAD_BYTES_MAX: usize = 8 * 1024;
+
+/// A stream, and what was read of it ahead of HTTP.
+#[derive(Debug)]
+struct Ahead<S> {
+    stream: S,
+    bytes: BytesMut,
+    ended: bool,
+}
+
 /// A stream whose reads keep the head's and the idle deadline, and whose writes are counted.
 #[derive(Debug)]
 pub struct Watched<S> {
-    pub(super) stream: S,
-    pub(super) connections: Arc<Connections>,
-    pub(super) connection: Arc<Connection>,
+    /// Shared with [`HangUp`] inside one task; never contended.
+    ahead: Arc<Mutex<Ahead<S>>>,
+    connections: Arc<Connections>,
+    connection: Arc<Connection>,
     /// Set anew only when it fires or must fire earlier, not at every request.
-    pub(super) deadline: Pin<Box<Sleep>>,
+    deadline: Pin<Box<Sleep>>,
+}
+
+/// Whether the client is still there while its request is answered. HTTP does not look
+/// when bytes of a next request are waiting; so this reads on, a little, until the end.
+#[derive(Debug)]
+pub struct HangUp<S> {
+    ahead: Arc<Mutex<Ahead<S>>>,
+}
+
+impl<S: Read + Unpin> HangUp<S> {
+    /// Ready when the client has closed its side, or half of it. Cancel-safe.
+    pub async fn happened(&self) {
+        poll_fn(|cx| {
+            let mut ahead = lock(&self.ahead);
+            while !ahead.ended {
+                if ahead.bytes.len() >= AHEAD_BYTES_MAX {
+                    return Poll::Pending;
+                }
+                let mut chunk = [0; 1024];
+                let mut buffer = ReadBuf::new(&mut chunk);
+                let read = ready!(Pin::new(&mut ahead.stream).poll_read(cx, buffer.unfilled()));
+                let read = read.map_or(&[][..], |()| buffer.filled());
+                ahead.ended = read.is_empty();
+                ahead.bytes.extend_from_slice(read);
+                // HTTP may have asked for these, and has been told that there were none.
+                cx.waker().wake_by_ref();
+            }
+            Poll::Ready(())
+        })
+        .await;
+    }
+}
+
+fn lock<S>(ahead: &Mutex<Ahead<S>>) -> MutexGuard<'_, Ahead<S>> {
+    ahead.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<S> Ahead<S> {
+    fn take(&mut self, buffer: &mut ReadBufCursor<'_>) {
+        let bytes = self.bytes.len().min(buffer.remaining());
+        buffer.put_slice(&self.bytes.split_to(bytes));
+    }
 }
 
 impl<S> Watched<S> {
+    pub(super) fn new(
+        stream: S,
+        connections: Arc<Connections>,
+        connection: Arc<Connection>,
+    ) -> Self {
+        let ahead = Ahead {
+            stream,
+            bytes: BytesMut::new(),
+            ended: false,
+        };
+        Self {
+            ahead: Arc::new(Mutex::new(ahead)),
+            connections,
+            connection,
+            deadline: Box::pin(tokio::time::sleep_until(clock::now())),
+        }
+    }
+
+    /// Watches for the client's leaving, in the same task.
+    pub fn hang_up(&self) -> HangUp<S> {
+        HangUp {
+            ahead: Arc::clone(&self.ahead),
+        }
+    }
+
     /// When the client must have said something, if nobody else watches it now.
     fn read_deadline(&self) -> Option<Instant> {
         let limits = self.connections.limits;
@@ -58,51 +137,58 @@ impl<S: Read + Unpin> Read for Watched<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-        buffer: ReadBufCursor<'_>,
+        mut buffer: ReadBufCursor<'_>,
     ) -> Poll<io::Result<()>> {
-        match Pin::new(&mut self.stream).poll_read(cx, buffer) {
-            Poll::Ready(read) => {
-                let mut state = self.connection.state();
-                if let Phase::Idle(_) = state.phase {
-                    state.phase = Phase::Head(clock::now());
-                }
-                Poll::Ready(read)
+        let read = {
+            let mut ahead = lock(&self.ahead);
+            if ahead.bytes.is_empty() && !ahead.ended {
+                Pin::new(&mut ahead.stream).poll_read(cx, buffer)
+            } else {
+                ahead.take(&mut buffer);
+                Poll::Ready(Ok(()))
             }
-            Poll::Pending => {
-                ready!(self.poll_deadline(cx));
-                Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
-            }
+        };
+        if read.is_pending() {
+            ready!(self.poll_deadline(cx));
+            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
         }
+        let mut state = self.connection.state();
+        if let Phase::Idle(_) = state.phase {
+            state.phase = Phase::Head(clock::now());
+        }
+        drop(state);
+        read
     }
 }
 
 impl<S: Write + Unpin> Write for Watched<S> {
     fn poll_write(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let written = ready!(Pin::new(&mut self.stream).poll_write(cx, bytes))?;
+        let written = ready!(Pin::new(&mut lock(&self.ahead).stream).poll_write(cx, bytes))?;
         self.connections.sent(&self.connection, written);
         Poll::Ready(Ok(written))
     }
 
     fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         pieces: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let written = ready!(Pin::new(&mut self.stream).poll_write_vectored(cx, pieces))?;
+        let written =
+            ready!(Pin::new(&mut lock(&self.ahead).stream).poll_write_vectored(cx, pieces))?;
         self.connections.sent(&self.connection, written);
         Poll::Ready(Ok(written))
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
+        lock(&self.ahead).stream.is_write_vectored()
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        ready!(Pin::new(&mut self.stream).poll_flush(cx))?;
+        ready!(Pin::new(&mut lock(&self.ahead).stream).poll_flush(cx))?;
         self.connections.flushed(&self.connection);
         // After a long turn no timer runs any more, and nobody need read again before it must.
         if self.poll_deadline(cx).is_ready() {
@@ -111,8 +197,8 @@ impl<S: Write + Unpin> Write for Watched<S> {
         Poll::Ready(Ok(()))
     }
 
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut lock(&self.ahead).stream).poll_shutdown(cx)
     }
 }
 

@@ -58,8 +58,8 @@ impl FromStr for Rate {
     type Err = String;
 
     fn from_str(given: &str) -> Result<Self, Self::Err> {
-        const TAKES: &str =
-            "takes tickets per second such as 2 or 0.5, or 30/min, 5000/h, 10/10s, 200/d";
+        const TAKES: &str = "takes tickets per second such as 2 or 0.5, or 30/min, 5000/h, 10/10s, 200/d; \
+             from 0.000001 to 1000000 a second";
         let given = given.trim();
         let (count, window) = match given.split_once('/') {
             None => (given, Some(Duration::from_secs(1))),
@@ -69,7 +69,7 @@ impl FromStr for Rate {
         let window = window.ok_or(TAKES)?;
         let per_second = count / window.as_secs_f64();
         if !(RATE_MIN..=RATE_MAX).contains(&per_second) {
-            return Err("takes 0.000001 to 1000000 tickets a second".to_owned());
+            return Err(TAKES.to_owned());
         }
         #[expect(
             clippy::cast_possible_truncation,

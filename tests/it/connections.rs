@@ -165,13 +165,15 @@ fn when_full_the_longest_idle_makes_room() {
 fn making_room_never_swallows_a_turn() {
     let gateway =
         Gateway::with(&["--rate", "1/h", "--burst", "1", "--max-connections", "1"]).start();
-    for n in 0..20 {
+    for n in 0..6 {
         let client = format!("192.0.2.{n}");
         let turn = Request::turn(LOOK).from(&client);
         let mut idle = until("a connection that is alive", || {
             let mut connection = open(&gateway);
             (connection.send(&Request::get("/api/health")).ok()).map(|_| connection)
         });
+        // Time itself: only who has idled for half a second is closed for others.
+        thread::sleep(Duration::from_millis(600));
         gateway.signal("STOP");
         let mut newcomer = open(&gateway);
         idle.stream.write_all(&turn.bytes()).unwrap();
@@ -322,4 +324,52 @@ fn the_descriptor_limit_is_raised_and_the_engine_gets_the_old_one() {
     assert_ne!(soft, "200");
     let reply = gateway.turn(r#"{"kind":"look","do":"nofile"}"#);
     assert_eq!(reply.json()["nofile"], 200);
+}
+
+/// More clients than may be open: each newcomer is answered, none is closed for the next one unheard.
+#[test]
+fn newcomers_do_not_push_each_other_out() {
+    let gateway = Gateway::unlimited(&["--max-connections", "4"]).start();
+    thread::scope(|scope| {
+        for n in 0..24 {
+            let gateway = &gateway;
+            scope.spawn(move || {
+                let turn = format!(r#"{{"kind":"look","mark":{n},"do":["sleep:5","reply"]}}"#);
+                let reply = gateway.try_send(&Request::turn(turn));
+                let reply = reply.unwrap_or_else(|error| panic!("client {n}: {error}"));
+                assert_eq!(reply.json()["mark"], n);
+            });
+        }
+    });
+}
+
+/// Bytes of a next request behind a turn do not hide that its client has left.
+#[test]
+fn a_hang_up_is_noticed_behind_waiting_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let (log, log_text) = stub_log(&folder);
+    let gateway = Gateway::unlimited(&[]).stub(&["--log", &log_text]).start();
+    let slow = r#"{"kind":"look","mark":"slow","do":["sleep:400","reply"]}"#;
+    let mut busy = open(&gateway);
+    busy.stream.write_all(&Request::turn(slow).bytes()).unwrap();
+    until_seen(&log, "slow");
+    for (n, behind) in ["\r\n", "GET /api/health HTTP/1.1\r\nHost: h\r\n\r\n"]
+        .iter()
+        .enumerate()
+    {
+        let turn = format!(r#"{{"kind":"look","mark":"gone-{n}"}}"#);
+        let mut bytes = Request::turn(turn).bytes();
+        bytes.extend(behind.bytes());
+        let mut connection = open(&gateway);
+        connection.stream.write_all(&bytes).unwrap();
+        until("it waits", || {
+            (gateway.health()["waiting"] == 2).then_some(())
+        });
+        drop(connection);
+        until("it has left", || {
+            (gateway.health()["waiting"] == 1).then_some(())
+        });
+    }
+    assert_eq!(busy.read(false).unwrap().status, 200);
+    assert!(!fs::read_to_string(&log).unwrap().contains("gone"));
 }

@@ -161,7 +161,10 @@ async fn an_engine_that_dies_is_started_ever_later() {
     for _ in 0..300 {
         sleep(Duration::from_millis(100)).await;
         let asked_at = clock::now();
-        for answer in [world.ask("x").await.unwrap(), world.health().await] {
+        let turn = world.ask("x").await.unwrap();
+        let health_asked_at = clock::now();
+        let health = world.health().await;
+        for (asked_at, answer) in [(asked_at, turn), (health_asked_at, health)] {
             if answer.status == 503 {
                 told.push((asked_at, answer.retry_after.unwrap()));
             }
