@@ -43,7 +43,6 @@ fn start(
     let log = log::start(config.log_format).map_err(StartError::Log)?;
     let engine = engine(run::raise_open_files())?;
     if options.check() {
-        run::check(&config, role)?;
         let settings = cli::effective_settings(role.command(), matches);
         let _ = write!(io::stdout(), "{settings}");
         return Ok(ExitCode::SUCCESS);

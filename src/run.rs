@@ -217,15 +217,6 @@ fn tell_where_to_play(listeners: &[Listener]) {
     }
 }
 
-/// Whether what is read at the start can be read.
-///
-/// # Errors
-/// [`StartError::Static`]
-pub fn check(config: &Config, role: Role) -> Result<(), StartError> {
-    read_files(config, role)?;
-    Ok(())
-}
-
 fn read_files(config: &Config, role: Role) -> Result<StaticFiles, ReadError> {
     let Some(folder) = &config.static_folder else {
         return Ok(match role {
