@@ -22,8 +22,8 @@ use crate::logic::address::TrustedItem;
 use crate::logic::bucket::{Burst, Rate};
 use crate::logic::shape::{DEPTH_MAX_LIMIT, Kinds};
 use crate::settings::{
-    CostOf, ForwardedFor, LimitFor, ListenAt, LogClient, LogFormat, Origin, Variable, count,
-    duration, header_name, size,
+    CostOf, ForwardedFor, LimitFor, ListenAt, LogClient, LogFormat, Origin, Probe, QueueOrder,
+    Variable, count, duration, header_name, size,
 };
 
 /// A keeper at the wicket of one slow program: HTTP turns in, one JSON line at a time to
@@ -169,12 +169,29 @@ pub struct Options {
     /// Turns accepted and waiting for their reply, the one in the engine included
     #[arg(long, env = "KIDOBAN_QUEUE", value_name = "N", default_value = "32", value_parser = count(1, 100_000), help_heading = "Queue and engine")]
     pub(crate) queue: usize,
+    /// Who is next: fair (round robin over clients, newcomers first) or fifo (in order of arrival)
+    #[arg(
+        long,
+        env = "KIDOBAN_QUEUE_ORDER",
+        value_name = "ORDER",
+        default_value = "fair",
+        help_heading = "Queue and engine"
+    )]
+    pub(crate) queue_order: QueueOrder,
     /// Longest a turn may wait for the engine
     #[arg(long, env = "KIDOBAN_MAX_WAIT", value_name = "DUR", default_value = "60s", value_parser = duration, help_heading = "Queue and engine")]
     pub(crate) max_wait: Duration,
     /// An engine that takes longer for one turn is killed and replaced
     #[arg(long, env = "KIDOBAN_REPLY_TIMEOUT", value_name = "DUR", default_value = "30s", value_parser = duration, help_heading = "Queue and engine")]
     pub(crate) reply_timeout: Duration,
+    /// A line of JSON that a fresh engine must answer, within --reply-timeout, before it counts as up
+    #[arg(
+        long,
+        env = "KIDOBAN_READY_PROBE",
+        value_name = "JSON",
+        help_heading = "Queue and engine"
+    )]
+    pub(crate) ready_probe: Option<Probe>,
     /// Ceiling of the pause before a dead engine is started again
     #[arg(long, env = "KIDOBAN_RESTART_DELAY_MAX", value_name = "DUR", default_value = "10s", value_parser = duration, help_heading = "Queue and engine")]
     pub(crate) restart_delay_max: Duration,

@@ -15,8 +15,9 @@ use crate::engine::process::{self, EngineCommand, NotRunnable};
 use crate::engine::supervisor::Terms;
 use crate::logic::address::{HeaderKind, Hop, Order, Trusted};
 use crate::logic::bucket::{Cost, Limit};
+use crate::logic::queue;
 use crate::logic::shape;
-use crate::settings::{CostOf, LimitFor, ListenAt, LogClient, LogFormat, Origin};
+use crate::settings::{CostOf, LimitFor, ListenAt, LogClient, LogFormat, Origin, Probe};
 
 /// What is started when nothing else was said.
 const DEFAULT_ENGINE: [&str; 2] = ["adv-sim", "serve"];
@@ -67,6 +68,8 @@ pub struct Config {
     pub body_timeout: Duration,
     /// Places in the queue.
     pub places_max: usize,
+    /// Which waiting turn is next.
+    pub queue_order: queue::Order,
     /// Longest wait for the engine.
     pub wait_max: Duration,
     /// What the engine is held to.
@@ -216,11 +219,14 @@ impl Config {
             body_bytes_max: options.max_body,
             body_timeout: options.body_timeout,
             places_max: options.queue,
+            queue_order: options.queue_order.into(),
             wait_max: options.max_wait,
             terms: Terms {
                 reply_timeout: options.reply_timeout,
                 reply_bytes_max: options.max_reply,
                 restart_delay_max: options.restart_delay_max,
+                ready_probe: options.ready_probe.clone().map(|Probe(line)| line),
+                log_client: options.log_client,
             },
             connections: ConnectionLimits {
                 header_timeout: options.header_timeout,

@@ -15,7 +15,7 @@ use tracing::warn;
 
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::engine::{Engine, Place, Status};
+use crate::engine::{Asker, Engine, Place, Status};
 use crate::logic::address::{Client, Hop};
 use crate::logic::bucket::Decision;
 use crate::logic::clients::Clients;
@@ -60,8 +60,8 @@ pub struct Meter {
     pub decision: Decision,
 }
 
-/// A turn whose ticket is taken.
-struct Paid(Turn);
+/// A turn whose ticket is taken, and by whom.
+struct Paid(Turn, Asker);
 
 impl Gates {
     /// The gates before `engine`.
@@ -135,18 +135,21 @@ impl Gates {
 
     /// Gate 3. An exempt client has no bucket.
     fn ticket_is_taken(&self, client: Hop, turn: Turn, seen: &mut Seen) -> Result<Paid, Refusal> {
+        let asker = Asker {
+            hop: client,
+            client: Client::of(client, self.config.identity.ipv6_prefix),
+        };
         let limits = &self.config.limits;
         let Some(limit) = limits.of(client) else {
-            return Ok(Paid(turn));
+            return Ok(Paid(turn, asker));
         };
         let cost = limits.cost_of(turn.kind());
-        let holder = Client::of(client, self.config.identity.ipv6_prefix);
         let now = self.clock.nanos();
         let answer = self
             .clients
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .take(holder, now, limit, cost);
+            .take(asker.client, now, limit, cost);
         let limit = if answer.overflowed {
             self.tell_overflow();
             limits.default_limit()
@@ -159,10 +162,10 @@ impl Gates {
             decision: answer.decision,
         });
         match answer.decision.wait {
-            None => Ok(Paid(turn)),
+            None => Ok(Paid(turn, asker)),
             Some(_) if self.config.shadow => {
                 seen.shadow_refused = true;
-                Ok(Paid(turn))
+                Ok(Paid(turn, asker))
             }
             Some(wait) => Err(Refusal::RateLimited {
                 rate: limit.rate().to_string(),
@@ -175,6 +178,9 @@ impl Gates {
     fn engine_is_up(&self) -> Result<(), Refusal> {
         match self.engine.status() {
             Status::Up => Ok(()),
+            Status::Starting => Err(Refusal::EngineDown {
+                wait: Duration::ZERO,
+            }),
             Status::Down { start_at } => Err(Refusal::EngineDown {
                 wait: Duration::from_nanos(start_at.saturating_sub(self.clock.nanos())),
             }),
@@ -182,8 +188,8 @@ impl Gates {
     }
 
     /// Gate 5.
-    fn room_in_the_queue(&self, paid: Paid) -> Result<Place, Refusal> {
-        let entered = self.engine.enter(paid.0, self.config.wait_max);
+    fn room_in_the_queue(&self, Paid(turn, asker): Paid) -> Result<Place, Refusal> {
+        let entered = self.engine.enter(turn, asker, self.config.wait_max);
         entered.map_err(|Full| Refusal::QueueFull {
             wait: self.engine.turn_time(),
         })

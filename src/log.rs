@@ -2,15 +2,12 @@
 //! that drops lines and counts them before it ever blocks a turn. Nothing a client sent
 //! stands in it unescaped, and no `input` at all.
 
-use std::borrow::Cow;
 use std::io::{self, IsTerminal};
-use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use hyper::StatusCode;
 use hyper::header::HeaderValue;
-use ipnet::IpNet;
 use tracing::field;
 use tracing::{info, warn};
 use tracing_appender::non_blocking::{ErrorCounter, NonBlockingBuilder, WorkerGuard};
@@ -18,6 +15,7 @@ use tracing_subscriber::EnvFilter;
 
 use crate::clock::{self, Clock};
 use crate::logic::address::Hop;
+use crate::logic::printable::printable;
 use crate::logic::sampler::{Sampler, Verdict};
 use crate::refusal::Refusal;
 use crate::settings::{LogClient, LogFormat};
@@ -177,7 +175,7 @@ impl AccessLog {
     ) {
         let kind = entry.kind.as_deref().map(printable);
         info!(
-            client = shown(entry.client, self.log_client).map(field::display),
+            client = self.log_client.shows(entry.client).map(field::display),
             route = entry.route,
             kind = kind.as_deref(),
             status = status.map(|status| status.as_u16()),
@@ -191,49 +189,7 @@ impl AccessLog {
     }
 }
 
-/// JSON leaves some of what moves a terminal's cursor or ends a line as it stands (U+009B, U+2028): that is escaped here.
-fn printable(text: &str) -> Cow<'_, str> {
-    let harmless = |c: char| c == '\'' || c == '"' || c == '\\' || c.escape_debug().len() == 1;
-    if text.chars().all(harmless) {
-        Cow::Borrowed(text)
-    } else {
-        Cow::Owned(text.escape_debug().to_string())
-    }
-}
-
 /// With three decimals.
 fn milliseconds(time: Duration) -> f64 {
     (time.as_secs_f64() * 1e6).round() / 1e3
-}
-
-fn shown(client: Hop, how: LogClient) -> Option<String> {
-    match (how, client) {
-        (LogClient::Off, _) => None,
-        (LogClient::Full, _) | (LogClient::Prefix, Hop::Unix) => Some(client.to_string()),
-        (LogClient::Prefix, Hop::Ip(address)) => {
-            let bits = match address {
-                IpAddr::V4(_) => 24,
-                IpAddr::V6(_) => 48,
-            };
-            let network = IpNet::new(address, bits).ok()?;
-            Some(network.trunc().to_string())
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn how_much_of_an_address_is_shown() {
-        let v4 = Hop::new("192.0.2.77".parse().unwrap());
-        let v6 = Hop::new("2001:db8:1:2::77".parse().unwrap());
-        let show = |hop, how| shown(hop, how).unwrap_or_default();
-        assert_eq!(show(v4, LogClient::Full), "192.0.2.77");
-        assert_eq!(show(v4, LogClient::Prefix), "192.0.2.0/24");
-        assert_eq!(show(v6, LogClient::Prefix), "2001:db8:1::/48");
-        assert_eq!(show(v6, LogClient::Off), "");
-        assert_eq!(show(Hop::Unix, LogClient::Prefix), "unix");
-    }
 }

@@ -274,6 +274,9 @@ impl Gateway {
             Outcome::Shed => Err(Refusal::Shed {
                 wait: self.engine.turn_time(),
             }),
+            Outcome::PushedOut => Err(Refusal::QueueFull {
+                wait: self.engine.turn_time(),
+            }),
             Outcome::Lost => Err(Refusal::Internal),
         }
     }
@@ -283,6 +286,7 @@ impl Gateway {
         let engine = match status {
             _ if self.drain.has_begun() => "draining",
             Status::Up => "up",
+            Status::Starting => "starting",
             Status::Down { .. } => "down",
         };
         let ok = engine == "up";
@@ -300,7 +304,7 @@ impl Gateway {
             Status::Down { start_at } if !self.drain.has_begun() => {
                 start_at.saturating_sub(self.clock.nanos())
             }
-            Status::Down { .. } | Status::Up => 0,
+            Status::Down { .. } | Status::Starting | Status::Up => 0,
         };
         let retry = Retry::exact(Duration::from_nanos(wait));
         let headers = response.headers_mut();

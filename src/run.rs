@@ -21,10 +21,10 @@ use crate::config::{Config, Role};
 use crate::connection::Connections;
 use crate::drain::{Asked, Drain, Signals, Stage};
 use crate::engine::Engine;
+use crate::engine::orphans::Orphans;
 use crate::engine::process::{self, EngineCommand, NotRunnable};
-use crate::engine::supervisor::Supervisor;
+use crate::engine::supervisor::{Ended, Supervisor};
 use crate::listen::{Listener, put_in_place};
-use crate::logic::lifecycle::Illegal;
 use crate::request::Gateway;
 use crate::server;
 use crate::settings::ListenAt;
@@ -42,6 +42,9 @@ pub enum StartError {
     /// No engine.
     #[error("{0}. `kidoban demo` needs none")]
     Engine(#[from] NotRunnable),
+    /// The engine is there, and turned out to be no program.
+    #[error("{0}. `kidoban demo` needs none")]
+    NeverRan(Ended),
     /// The static files.
     #[error("--static: {0}")]
     Static(#[from] ReadError),
@@ -66,7 +69,12 @@ impl StartError {
             Self::Contradictions(_) | Self::Log(_) => 2,
             Self::Engine(NotRunnable::NotFound(..)) => 127,
             Self::Engine(NotRunnable::NotExecutable(_)) => 126,
-            Self::Static(_) | Self::Listen(..) | Self::PortFile(..) | Self::System(..) => 1,
+            Self::NeverRan(Ended::NeverRan { code, .. }) => *code,
+            Self::NeverRan(Ended::Illegal(_))
+            | Self::Static(_)
+            | Self::Listen(..)
+            | Self::PortFile(..)
+            | Self::System(..) => 1,
         })
     }
 }
@@ -103,7 +111,7 @@ pub async fn run(
     }
 
     let drain = Drain::default();
-    let engine = Engine::new(config.places_max);
+    let engine = Engine::new(config.places_max, config.queue_order);
     let gateway = Arc::new(Gateway::new(
         Arc::clone(&config),
         engine.clone(),
@@ -113,8 +121,11 @@ pub async fn run(
     gateway.serve_files(files);
 
     let (close_engine, closing) = watch::channel(false);
-    let supervisor = Supervisor::new(&engine, config.terms, clock, move || {
-        process::start(&command, clock)
+    let orphans = Orphans::adopt().map_err(|error| StartError::System("adopt orphans", error))?;
+    let orphans = Arc::new(orphans);
+    let starts_beside = Arc::clone(&orphans);
+    let supervisor = Supervisor::new(&engine, config.terms.clone(), clock, move || {
+        process::start(&command, clock, &starts_beside)
     });
     let mut supervisor = tokio::spawn(supervisor.run(is_true(closing)));
 
@@ -129,16 +140,23 @@ pub async fn run(
         ));
     }
 
+    tasks.spawn(async move {
+        let Err(error) = orphans.reap().await;
+        warn!(%error, "what engines leave behind is not reaped");
+    });
     let reload = Arc::new(Notify::new());
     tasks.spawn(reload_when_asked(Arc::clone(&gateway), Arc::clone(&reload)));
 
     loop {
         let asked = tokio::select! {
             asked = signals.next() => asked,
-            ended = &mut supervisor => return Ok(exit_code(ended)),
+            ended = &mut supervisor => return exit_code(ended),
         };
         match (asked, role) {
-            (Asked::Reload, Role::Serve) => reload.notify_one(),
+            (Asked::Reload, Role::Serve) => {
+                reload.notify_one();
+                engine.swap();
+            }
             (Asked::Reload, Role::Demo) | (Asked::ShutDown(_), _) => break,
         }
     }
@@ -155,24 +173,25 @@ pub async fn run(
         exit_code(supervisor.await)
     };
     let code = tokio::select! {
-        code = ending => code,
+        code = ending => code?,
         code = signals.shut_down() => code,
     };
     info!("ended");
     Ok(code)
 }
 
-/// How the supervisor ended: by itself only for a fault of the gateway's own.
-fn exit_code(ended: Result<Result<(), Illegal>, JoinError>) -> ExitCode {
+/// How the supervisor ended: by itself only when there is nothing to run, or for a fault of the gateway's own.
+fn exit_code(ended: Result<Result<(), Ended>, JoinError>) -> Result<ExitCode, StartError> {
     match ended {
-        Ok(Ok(())) => ExitCode::SUCCESS,
-        Ok(Err(fault)) => {
+        Ok(Ok(())) => Ok(ExitCode::SUCCESS),
+        Ok(Err(never_ran @ Ended::NeverRan { .. })) => Err(StartError::NeverRan(never_ran)),
+        Ok(Err(fault @ Ended::Illegal(_))) => {
             error!(%fault, "the engine's supervisor failed");
-            ExitCode::FAILURE
+            Ok(ExitCode::FAILURE)
         }
         Err(fault) => {
             error!(%fault, "the engine's supervisor failed");
-            ExitCode::FAILURE
+            Ok(ExitCode::FAILURE)
         }
     }
 }

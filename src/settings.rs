@@ -2,19 +2,22 @@
 //! not. Knows nothing of other flags, opens nothing, resolves no names.
 
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use bytes::Bytes;
 use bytesize::ByteSize;
 use clap::ValueEnum;
 use hyper::Uri;
 use hyper::header::{HeaderName, HeaderValue};
 use ipnet::IpNet;
+use serde::de::IgnoredAny;
 
-use crate::logic::address::{Order, canonical_net};
+use crate::logic::address::{Hop, Order, canonical_net};
 use crate::logic::bucket::{Burst, Cost, Limit, Rate};
+use crate::logic::queue;
 
 /// Longest duration that a flag takes.
 const DURATION_MAX: Duration = Duration::from_hours(24);
@@ -152,11 +155,7 @@ impl FromStr for LimitFor {
         let (network, limit) = text.split_once('=').ok_or(TAKES)?;
         let network = network
             .parse()
-            .or_else(|_| {
-                network
-                    .parse()
-                    .map(IpNet::from as fn(std::net::IpAddr) -> IpNet)
-            })
+            .or_else(|_| network.parse().map(IpNet::from as fn(IpAddr) -> IpNet))
             .map_err(|_| TAKES)?;
         let network = canonical_net(network);
         if limit == "off" {
@@ -228,6 +227,40 @@ impl fmt::Display for Variable {
     }
 }
 
+/// A line of JSON for the engine, its line end included.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Probe(pub Bytes);
+
+impl FromStr for Probe {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let is_json = serde_json::from_str::<IgnoredAny>(text).is_ok();
+        if !is_json || text.contains(['\n', '\r']) {
+            return Err(r#"takes one line of JSON such as {"kind":"new"}"#.to_owned());
+        }
+        Ok(Self(format!("{text}\n").into()))
+    }
+}
+
+/// Which waiting turn is next.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum QueueOrder {
+    /// Round robin over clients, newcomers first
+    Fair,
+    /// In order of arrival
+    Fifo,
+}
+
+impl From<QueueOrder> for queue::Order {
+    fn from(order: QueueOrder) -> Self {
+        match order {
+            QueueOrder::Fair => Self::Fair,
+            QueueOrder::Fifo => Self::Fifo,
+        }
+    }
+}
+
 /// Which entry of a forwarding header is the client.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum ForwardedFor {
@@ -266,6 +299,24 @@ pub enum LogClient {
     Prefix,
     /// Nothing
     Off,
+}
+
+impl LogClient {
+    /// What stands in the log of this client.
+    pub fn shows(self, client: Hop) -> Option<String> {
+        match (self, client) {
+            (Self::Off, _) => None,
+            (Self::Full, _) | (Self::Prefix, Hop::Unix) => Some(client.to_string()),
+            (Self::Prefix, Hop::Ip(address)) => {
+                let bits = match address {
+                    IpAddr::V4(_) => 24,
+                    IpAddr::V6(_) => 48,
+                };
+                let network = IpNet::new(address, bits).ok()?;
+                Some(network.trunc().to_string())
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -329,5 +380,17 @@ mod tests {
         ] {
             assert!(bad.parse::<LimitFor>().is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn how_much_of_an_address_is_shown() {
+        let v4 = Hop::new("192.0.2.77".parse().unwrap());
+        let v6 = Hop::new("2001:db8:1:2::77".parse().unwrap());
+        let show = |hop, how: LogClient| how.shows(hop).unwrap_or_default();
+        assert_eq!(show(v4, LogClient::Full), "192.0.2.77");
+        assert_eq!(show(v4, LogClient::Prefix), "192.0.2.0/24");
+        assert_eq!(show(v6, LogClient::Prefix), "2001:db8:1::/48");
+        assert_eq!(show(v6, LogClient::Off), "");
+        assert_eq!(show(Hop::Unix, LogClient::Prefix), "unix");
     }
 }

@@ -5,15 +5,28 @@
 
 use std::convert::Infallible;
 use std::env;
-use std::ffi::{OsStr, OsString};
+use std::ffi::{CString, OsStr, OsString};
+use std::fs;
 use std::io;
-use std::os::unix::process::CommandExt;
+use std::os::unix::ffi::OsStringExt;
 use std::process;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
+use nix::sys::signal::SigSet;
 use rustix::process::{Pid, Resource, Rlimit, Signal};
+use signal_hook::consts::FORBIDDEN;
 
 /// First argument of the launcher. Nobody types it.
 const MARK: &str = "--kidoban-launch";
+/// Behind stdin, stdout and stderr.
+const FIRST_OWN_FD: i32 = 3;
+/// The engine goes before the gateway when memory runs out.
+const OOM_SCORE_ADJ: &str = "500";
+/// The signals beyond are real-time ones, which nobody ignores by habit.
+const LAST_STANDARD_SIGNAL: i32 = 31;
+/// How the last line of a launcher that failed begins.
+const FAILED: &str = "kidoban: cannot start the engine: ";
 /// What runs the launcher: this very binary, also after it was replaced on disk.
 pub const SELF: &str = "/proc/self/exe";
 
@@ -35,7 +48,7 @@ pub fn become_engine_if_asked() {
     let mut arguments = env::args_os().skip(1);
     if arguments.next().is_some_and(|first| first == MARK) {
         let Err(failure) = become_engine(arguments);
-        eprintln!("kidoban: cannot start the engine: {failure}");
+        eprintln!("{FAILED}{failure}");
         process::exit(exit_code(&failure));
     }
 }
@@ -51,16 +64,59 @@ fn become_engine(mut arguments: impl Iterator<Item = OsString>) -> Result<Infall
     if alive.is_none_or(|pid| OsString::from(pid.to_string()) != parent) {
         return Err(io::Error::other("the gateway is gone"));
     }
+    reset_signals()?;
+    // Whatever the gateway was started with, the engine gets its three pipes.
+    close_fds::set_fds_cloexec(FIRST_OWN_FD, &[]);
+    // Not worth failing for: it only says who goes first when memory runs out.
+    let _ = fs::write("/proc/self/oom_score_adj", OOM_SCORE_ADJ);
     let limit = Rlimit {
         current: open_files_soft.to_str().and_then(|n| n.parse().ok()),
         ..rustix::process::getrlimit(Resource::Nofile)
     };
     rustix::process::setrlimit(Resource::Nofile, limit)?;
-    let failure = process::Command::new(&program).args(arguments).exec();
+    let argv: Vec<CString> = std::iter::once(program.clone())
+        .chain(arguments)
+        .map(|word| CString::new(word.into_vec()))
+        .collect::<Result<_, _>>()?;
+    // Not `execvp`: that hands a file that is no program to a shell.
+    let Err(errno) = nix::unistd::execv(&argv[0], &argv);
+    let failure = io::Error::from(errno);
     Err(io::Error::new(
         failure.kind(),
         format!("{}: {failure}", program.to_string_lossy()),
     ))
+}
+
+/// What a launcher that failed said, among the last words of an engine, and its exit code.
+pub fn failure(last_words: &[String], code: Option<i32>) -> Option<(&str, u8)> {
+    let said = last_words
+        .iter()
+        .find_map(|line| line.strip_prefix(FAILED))?;
+    match code {
+        Some(126) => Some((said, 126)),
+        Some(127) => Some((said, 127)),
+        Some(_) | None => None,
+    }
+}
+
+/// An empty mask and default dispositions. What is ignored stays ignored across exec,
+/// what is caught becomes default: so each ignored signal is caught for a moment.
+fn reset_signals() -> io::Result<()> {
+    SigSet::empty().thread_set_mask()?;
+    let status = fs::read_to_string("/proc/self/status")?;
+    let ignored = status
+        .lines()
+        .find_map(|line| line.strip_prefix("SigIgn:"))
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .unwrap_or(0);
+    let caught = Arc::new(AtomicBool::new(false));
+    for signal in 1..=LAST_STANDARD_SIGNAL {
+        let is_ignored = ignored & (1 << (signal - 1)) != 0;
+        if is_ignored && !FORBIDDEN.contains(&signal) {
+            signal_hook::flag::register(signal, Arc::clone(&caught))?;
+        }
+    }
+    Ok(())
 }
 
 fn exit_code(failure: &io::Error) -> i32 {

@@ -7,10 +7,12 @@
 //! share the queue behind a lock that is never held across an await.
 
 pub mod launcher;
+pub mod orphans;
 pub mod pipe;
 pub mod process;
 mod stderr;
 pub mod supervisor;
+mod unit;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,16 +23,22 @@ use tokio::sync::{Notify, oneshot, watch};
 use tokio::time::Instant;
 
 use crate::clock;
+use crate::logic::address::{Client, Hop};
 use crate::logic::bucket::Nanos;
-use crate::logic::queue::{Full, PlaceId, Queue};
+use crate::logic::queue::{Full, Order, PlaceId, Queue};
 use crate::logic::shape::Turn;
+
+/// The share of the newest turn in the moving average of turn times: one in this.
+const AVERAGE_OVER: u64 = 8;
 
 /// Does the engine take turns?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// It runs.
+    /// It runs, and has answered its probe if there is one.
     Up,
-    /// It does not; the next start is due at this moment.
+    /// It was started, and has not answered its probe yet.
+    Starting,
+    /// It does not run; the next start is due at this moment.
     Down {
         /// When.
         start_at: Nanos,
@@ -46,6 +54,8 @@ pub enum Outcome {
     Failed,
     /// No reply within `--reply-timeout`.
     TimedOut,
+    /// Another client's turn took its place in the queue.
+    PushedOut,
     /// It waited for longer than `--max-wait`, and the engine never saw it.
     Shed,
     /// The supervisor is gone: a fault of the gateway's own.
@@ -73,20 +83,43 @@ impl Ended {
     }
 }
 
+/// Whose turn it is.
+#[derive(Clone, Copy, Debug)]
+pub struct Asker {
+    /// Where it came from, for the log.
+    pub hop: Hop,
+    /// Who holds the place, for the queue.
+    pub client: Client,
+}
+
 #[derive(Debug)]
 struct Waiting {
-    line: Vec<u8>,
+    line: Bytes,
+    kind: String,
+    asker: Asker,
     entered_at: Instant,
     /// How long it may wait for the engine.
     wait_until: Instant,
-    reply: oneshot::Sender<Ended>,
+    /// Taken when the turn ends.
+    reply: Option<oneshot::Sender<Ended>>,
 }
 
 impl Waiting {
+    fn end(&mut self, ended: Ended) {
+        if let Some(reply) = self.reply.take() {
+            // Whoever hung up has dropped the other end; what they asked for ends here.
+            let _ = reply.send(ended);
+        }
+    }
+
     /// Ends a turn that no engine ever saw.
-    fn end_unseen(self, outcome: Outcome) {
-        // Whoever asked may have left.
-        let _ = self.reply.send(Ended::unseen(outcome, self.entered_at));
+    fn end_unseen(mut self, outcome: Outcome) {
+        self.end(Ended::unseen(outcome, self.entered_at));
+    }
+
+    fn is_wanted(&self) -> bool {
+        let wanted = self.reply.as_ref().is_some_and(|reply| !reply.is_closed());
+        wanted && clock::now() < self.wait_until
     }
 }
 
@@ -94,6 +127,7 @@ impl Waiting {
 struct Shared {
     queue: Mutex<Queue<Waiting>>,
     arrived: Notify,
+    swap_asked: Notify,
     status: watch::Sender<Status>,
     /// A moving average over served turns; 0 before the first.
     turn_nanos: AtomicU64,
@@ -103,6 +137,16 @@ impl Shared {
     /// The queue's own steps never panic half-way, so a poisoned lock still guards a whole queue.
     fn queue(&self) -> MutexGuard<'_, Queue<Waiting>> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note_turn_time(&self, took: Duration) {
+        let took = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+        let before = self.turn_nanos.load(Ordering::Relaxed);
+        let average = match before {
+            0 => took,
+            _ => before - before / AVERAGE_OVER + took / AVERAGE_OVER,
+        };
+        self.turn_nanos.store(average, Ordering::Relaxed);
     }
 }
 
@@ -114,12 +158,13 @@ pub struct Engine {
 
 impl Engine {
     /// A queue of `places_max`, and an engine that is down until a supervisor starts it.
-    pub fn new(places_max: usize) -> Self {
-        let (status, _) = watch::channel(Status::Down { start_at: 0 });
+    pub fn new(places_max: usize, order: Order) -> Self {
+        let (status, _) = watch::channel(Status::Starting);
         Self {
             shared: Arc::new(Shared {
-                queue: Mutex::new(Queue::new(places_max)),
+                queue: Mutex::new(Queue::new(places_max, order)),
                 arrived: Notify::new(),
+                swap_asked: Notify::new(),
                 status,
                 turn_nanos: AtomicU64::new(0),
             }),
@@ -141,20 +186,34 @@ impl Engine {
         Duration::from_nanos(self.shared.turn_nanos.load(Ordering::Relaxed))
     }
 
-    /// Takes a place in the queue, for at most `wait_max` until the engine takes the turn.
+    /// Starts a fresh engine, lets it take over when it is ready, and the old one leave.
+    /// No turn is lost or refused for it; a fresh one that fails leaves the old in place.
+    pub fn swap(&self) {
+        self.shared.swap_asked.notify_one();
+    }
+
+    /// Takes a place in the queue, for at most `wait_max` until the engine takes the
+    /// turn; if need be that of a greedy client's newest turn, which is told so.
     ///
     /// # Errors
     /// [`Full`], and the turn is gone.
-    pub fn enter(&self, turn: Turn, wait_max: Duration) -> Result<Place, Full> {
+    pub fn enter(&self, turn: Turn, asker: Asker, wait_max: Duration) -> Result<Place, Full> {
         let entered_at = clock::now();
         let wait_until = entered_at + wait_max;
         let (reply, receiver) = oneshot::channel();
-        let id = self.shared.queue().push(Waiting {
-            line: turn.into_line(),
+        let (line, kind) = turn.into_parts();
+        let waiting = Waiting {
+            line: line.into(),
+            kind,
+            asker,
             entered_at,
             wait_until,
-            reply,
-        })?;
+            reply: Some(reply),
+        };
+        let (id, pushed_out) = self.shared.queue().push(asker.client, waiting)?;
+        if let Some(pushed_out) = pushed_out {
+            pushed_out.end_unseen(Outcome::PushedOut);
+        }
         self.shared.arrived.notify_one();
         Ok(Place {
             shared: Arc::clone(&self.shared),

@@ -11,13 +11,20 @@ use bytes::Bytes;
 use rustix::process::Signal;
 use serde::de::IgnoredAny;
 use tokio::io::{AsyncReadExt, ReadBuf};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::process::Process;
+use crate::clock;
 use crate::logic::frame::{Lines, TooLong};
 
 /// Room made for each read; a longer reply makes the buffer grow by doubling.
 const READ_BYTES_MIN: usize = 8 * 1024;
+/// An engine that waits for its line has begun to read it after so long.
+const READS_WITHIN: Duration = Duration::from_millis(10);
+/// A reply of one that had not is held back until nothing has followed it for so many
+/// times as long as it took, and at least so long.
+const QUIET_TIMES: u32 = 3;
+const QUIET_MIN: Duration = Duration::from_millis(50);
 /// How long the last bytes of an engine that has exited may take to be read, when a
 /// process outside its group holds the pipe open. Inside the group all are dead by then.
 const LAST_BYTES: Duration = Duration::from_millis(100);
@@ -46,6 +53,9 @@ pub enum Fault {
     /// Something behind the reply's line end.
     #[error("it wrote more than one line for one turn")]
     MoreThanOneLine,
+    /// A reply to a line that it had not read, or one more line after a doubtful reply.
+    #[error("it replied to an earlier line")]
+    OutOfStep,
     /// Bytes while no turn was in it.
     #[error("it wrote a line that nobody asked for")]
     Unasked,
@@ -58,47 +68,6 @@ pub struct Broken {
     pub fault: Fault,
     /// Not a byte of the line went out: the engine knows nothing of it.
     pub unsent: bool,
-}
-
-/// Writes `line` and reads one line, together; ends early when the engine exits.
-///
-/// Not cancel-safe: when dropped before the end, the engine is out of step and must be killed.
-///
-/// # Errors
-/// [`Broken`]; the engine must be killed.
-pub async fn exchange(
-    process: &mut dyn Process,
-    lines: &mut Lines,
-    line: &[u8],
-) -> Result<Bytes, Broken> {
-    let broken = |fault, unwritten: &[u8]| Broken {
-        fault,
-        unsent: unwritten.len() == line.len(),
-    };
-    if process.unread_bytes() > 0 {
-        return Err(broken(Fault::Unasked, line));
-    }
-    let mut exchange = Exchange {
-        lines,
-        unwritten: line,
-        reply: None,
-    };
-    let done = poll_fn(|cx| match exchange.poll(process, cx) {
-        Poll::Ready(done) => Poll::Ready(Some(done)),
-        Poll::Pending => process.poll_exited(cx).map(|()| None),
-    });
-    if let Some(done) = done.await {
-        return done.map_err(|fault| broken(fault, exchange.unwritten));
-    }
-    // What it wrote before it exited is in the pipe. Who else holds that pipe dies with the group.
-    process.signal_group(Signal::KILL);
-    let rest = poll_fn(|cx| exchange.poll(process, cx));
-    let fault = match timeout(LAST_BYTES, rest).await {
-        Ok(Ok(reply)) => return Ok(reply),
-        Ok(Err(Fault::StdoutClosed | Fault::StdinClosed)) | Err(_) => Fault::Exited,
-        Ok(Err(fault)) => fault,
-    };
-    Err(broken(fault, exchange.unwritten))
 }
 
 /// Ready when the idle engine exits or says something: either way it is done for. Cancel-safe.
@@ -119,16 +88,29 @@ pub async fn watch_idle(process: &mut dyn Process) -> Fault {
     .await
 }
 
+/// The last lines of its stderr, when that has ended. Cancel-safe, but told once.
+pub async fn last_words(process: &mut dyn Process) -> Vec<String> {
+    poll_fn(|cx| process.poll_last_words(cx)).await
+}
+
 /// Ready once the process has exited. Cancel-safe.
 pub async fn exited(process: &mut dyn Process) {
     poll_fn(|cx| process.poll_exited(cx)).await;
 }
 
-/// One turn's way through the pipes.
-struct Exchange<'a> {
-    lines: &'a mut Lines,
-    unwritten: &'a [u8],
+/// One line's way in and its reply's way out. All that is known of it is kept here.
+#[derive(Debug)]
+pub struct Exchange {
+    line: Bytes,
+    written: usize,
     reply: Option<Bytes>,
+    begun_at: Instant,
+    /// When to look whether the engine has begun to read; none once that was done.
+    look_at: Option<Instant>,
+    /// It had not: whatever is written then may answer an earlier line.
+    is_doubtful: bool,
+    /// A doubtful reply, and until when nothing may follow it.
+    held: Option<(Bytes, Instant)>,
 }
 
 /// What was seen on stdout, once there is something to tell.
@@ -139,14 +121,115 @@ enum Stdout {
     Ended,
 }
 
-impl Exchange<'_> {
+impl Exchange {
+    /// Of this line, its line end included; nothing is written yet.
+    pub fn new(line: Bytes) -> Self {
+        let begun_at = clock::now();
+        Self {
+            line,
+            written: 0,
+            reply: None,
+            begun_at,
+            look_at: Some(begun_at + READS_WITHIN),
+            is_doubtful: false,
+            held: None,
+        }
+    }
+
+    /// Writes the line and reads one line, together; ends early when the engine exits.
+    ///
+    /// An engine that is in step is waiting for its line and reads it at once. One that
+    /// does not may be starved, or busy with an earlier line, whose reply this would be:
+    /// so its reply is held back until nothing has followed it for a while.
+    ///
+    /// Cancel-safe: called again, it goes on where it was.
+    ///
+    /// # Errors
+    /// [`Broken`]; the engine must be killed.
+    pub async fn run(
+        &mut self,
+        process: &mut dyn Process,
+        lines: &mut Lines,
+    ) -> Result<Bytes, Broken> {
+        if self.written == 0 && process.unread_bytes() > 0 {
+            return Err(self.broken(Fault::Unasked));
+        }
+        if self.held.is_none() {
+            let reply = self.bring_through(process, lines).await?;
+            if !self.is_doubtful {
+                return Ok(reply);
+            }
+            let now = clock::now();
+            let quiet = (now - self.begun_at).saturating_mul(QUIET_TIMES);
+            self.held = Some((reply, now + quiet.max(QUIET_MIN)));
+        }
+        let Some((reply, until)) = self.held.clone() else {
+            return Err(self.broken(Fault::OutOfStep));
+        };
+        match timeout_at(until, watch_idle(process)).await {
+            Ok(_) => Err(self.broken(Fault::OutOfStep)),
+            Err(_) => Ok(reply),
+        }
+    }
+
+    async fn bring_through(
+        &mut self,
+        process: &mut dyn Process,
+        lines: &mut Lines,
+    ) -> Result<Bytes, Broken> {
+        loop {
+            let look_at = self.look_at;
+            let step = poll_fn(|cx| match self.poll(process, lines, cx) {
+                Poll::Ready(done) => Poll::Ready(Some(done)),
+                Poll::Pending => process.poll_exited(cx).map(|()| None),
+            });
+            let step = match look_at {
+                Some(at) => timeout_at(at, step).await,
+                None => Ok(step.await),
+            };
+            match step {
+                Ok(Some(Ok(_))) if self.is_unread(process) => {
+                    return Err(self.broken(Fault::OutOfStep));
+                }
+                Ok(Some(done)) => return done.map_err(|fault| self.broken(fault)),
+                Ok(None) => break,
+                Err(_) => {
+                    self.look_at = None;
+                    self.is_doubtful = self.is_unread(process);
+                }
+            }
+        }
+        // What it wrote before it exited is in the pipe. Who else holds that pipe dies with the group.
+        process.signal_group(Signal::KILL);
+        let rest = poll_fn(|cx| self.poll(process, lines, cx));
+        let fault = match timeout(LAST_BYTES, rest).await {
+            Ok(Ok(reply)) => return Ok(reply),
+            Ok(Err(Fault::StdoutClosed | Fault::StdinClosed)) | Err(_) => Fault::Exited,
+            Ok(Err(fault)) => fault,
+        };
+        Err(self.broken(fault))
+    }
+
+    /// The engine has not read a byte of the line.
+    fn is_unread(&self, process: &dyn Process) -> bool {
+        process.unread_by_engine() >= self.line.len() as u64
+    }
+
+    fn broken(&self, fault: Fault) -> Broken {
+        Broken {
+            fault,
+            unsent: self.written == 0,
+        }
+    }
+
     fn poll(
         &mut self,
         process: &mut dyn Process,
+        lines: &mut Lines,
         cx: &mut Context<'_>,
     ) -> Poll<Result<Bytes, Fault>> {
         let written = self.poll_write(process, cx)?.is_ready();
-        let stdout = ready!(self.poll_read(process, cx)?);
+        let stdout = ready!(self.poll_read(process, lines, cx)?);
         match (stdout, self.reply.take()) {
             (_, Some(reply)) if written && is_json(&reply) => Poll::Ready(Ok(reply)),
             (_, Some(_)) if written => Poll::Ready(Err(Fault::NotJson)),
@@ -163,10 +246,11 @@ impl Exchange<'_> {
         process: &mut dyn Process,
         cx: &mut Context<'_>,
     ) -> Poll<Result<(), Fault>> {
-        while !self.unwritten.is_empty() {
-            match ready!(Pin::new(&mut *process).poll_write(cx, self.unwritten)) {
+        while self.written < self.line.len() {
+            let unwritten = &self.line[self.written..];
+            match ready!(Pin::new(&mut *process).poll_write(cx, unwritten)) {
                 Ok(0) | Err(_) => return Poll::Ready(Err(Fault::StdinClosed)),
-                Ok(n) => self.unwritten = &self.unwritten[n..],
+                Ok(n) => self.written += n,
             }
         }
         Poll::Ready(Ok(()))
@@ -175,10 +259,11 @@ impl Exchange<'_> {
     fn poll_read(
         &mut self,
         process: &mut dyn Process,
+        lines: &mut Lines,
         cx: &mut Context<'_>,
     ) -> Poll<Result<Stdout, Fault>> {
         loop {
-            let buffer = self.lines.buffer();
+            let buffer = lines.buffer();
             buffer.reserve(READ_BYTES_MIN);
             let room = buffer.capacity() - buffer.len();
             let read = match pin!(process.read_buf(buffer)).poll(cx) {
@@ -187,17 +272,17 @@ impl Exchange<'_> {
                 Poll::Pending => return Poll::Pending,
             };
             if self.reply.is_none() {
-                let line = self.lines.next_line();
+                let line = lines.next_line();
                 self.reply = line.map_err(|TooLong { .. }| Fault::TooLong)?;
             }
-            if self.reply.is_some() && !self.lines.is_empty() {
+            if self.reply.is_some() && !lines.is_empty() {
                 return Poll::Ready(Err(Fault::MoreThanOneLine));
             }
             if read == 0 {
                 return Poll::Ready(Ok(Stdout::Ended));
             }
             // A read that left room has emptied the pipe: no second call to hear that.
-            if self.reply.is_some() && self.unwritten.is_empty() && read < room {
+            if self.reply.is_some() && self.written == self.line.len() && read < room {
                 return Poll::Ready(Ok(Stdout::Quiet));
             }
         }

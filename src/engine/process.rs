@@ -10,13 +10,16 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use rustix::process::{Pid, PidfdFlags, Signal};
 use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::unix::pipe;
+use tokio::task::JoinHandle;
 
+use super::orphans::Orphans;
 use super::{launcher, stderr};
 use crate::clock::Clock;
 
@@ -103,6 +106,9 @@ pub trait Process: AsyncRead + AsyncWrite + Send + Unpin {
     /// Bytes that the engine has written and nobody has read, as the kernel counts them now.
     fn unread_bytes(&self) -> u64;
 
+    /// Bytes that were written to the engine and that it has not read, as the kernel counts them now.
+    fn unread_by_engine(&self) -> u64;
+
     /// Signals the whole process group. Only before [`Process::reap`].
     fn signal_group(&self, signal: Signal);
 
@@ -111,6 +117,11 @@ pub trait Process: AsyncRead + AsyncWrite + Send + Unpin {
     /// # Errors
     /// The operating system's.
     fn reap(&mut self) -> io::Result<ExitStatus>;
+
+    /// The last lines of its stderr, once that has ended. None where there is no stderr.
+    fn poll_last_words(&mut self, _cx: &mut Context<'_>) -> Poll<Vec<String>> {
+        Poll::Ready(Vec::new())
+    }
 }
 
 /// A real child process.
@@ -121,6 +132,8 @@ struct ChildProcess {
     exit: AsyncFd<OwnedFd>,
     stdin: Option<pipe::Sender>,
     stdout: pipe::Receiver,
+    stderr: Option<JoinHandle<Vec<String>>>,
+    orphans: Arc<Orphans>,
     /// Its id, and so its group's, may belong to others.
     reaped: bool,
 }
@@ -129,7 +142,11 @@ struct ChildProcess {
 ///
 /// # Errors
 /// The operating system's. That a program which is there cannot be run shows later: the launcher exits with 126 or 127.
-pub fn start(command: &EngineCommand, clock: Clock) -> io::Result<Box<dyn Process>> {
+pub fn start(
+    command: &EngineCommand,
+    clock: Clock,
+    orphans: &Arc<Orphans>,
+) -> io::Result<Box<dyn Process>> {
     // The launcher would find out too, but until then the engine would count as up.
     if !is_executable(&command.program) {
         let missing = NotRunnable::NotExecutable(command.program.display().to_string());
@@ -167,13 +184,15 @@ pub fn start(command: &EngineCommand, clock: Clock) -> io::Result<Box<dyn Proces
     let mut child = launch.spawn()?;
     match adopt(&mut child) {
         Ok((group, exit, stdin, stdout, errors)) => {
-            tokio::spawn(stderr::log_lines(errors, clock));
+            orphans.leave_alone(group);
             Ok(Box::new(ChildProcess {
                 child,
                 group,
                 exit,
                 stdin: Some(stdin),
                 stdout,
+                stderr: Some(tokio::spawn(stderr::log_lines(errors, clock))),
+                orphans: Arc::clone(orphans),
                 reaped: false,
             }))
         }
@@ -226,6 +245,11 @@ impl Process for ChildProcess {
         rustix::io::ioctl_fionread(&self.stdout).unwrap_or(0)
     }
 
+    fn unread_by_engine(&self) -> u64 {
+        let counted = self.stdin.as_ref().map(rustix::io::ioctl_fionread);
+        counted.and_then(Result::ok).unwrap_or(0)
+    }
+
     fn signal_group(&self, signal: Signal) {
         // The only error there can be is that nobody of the group is left, which is what was wanted.
         let _ = rustix::process::kill_process_group(self.group, signal);
@@ -234,7 +258,17 @@ impl Process for ChildProcess {
     fn reap(&mut self) -> io::Result<ExitStatus> {
         let status = self.child.wait()?;
         self.reaped = true;
+        self.orphans.may_go(self.group);
         Ok(status)
+    }
+
+    fn poll_last_words(&mut self, cx: &mut Context<'_>) -> Poll<Vec<String>> {
+        let Some(stderr) = &mut self.stderr else {
+            return Poll::Ready(Vec::new());
+        };
+        let said = ready!(Pin::new(stderr).poll(cx));
+        self.stderr = None;
+        Poll::Ready(said.unwrap_or_default())
     }
 }
 

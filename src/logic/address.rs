@@ -85,6 +85,9 @@ fn embedded(v6: Ipv6Addr) -> Option<Ipv4Addr> {
 pub struct Client(Hop);
 
 impl Client {
+    /// Whoever comes through a unix socket.
+    pub const UNIX: Self = Self(Hop::Unix);
+
     /// The client behind this hop. `ipv6_prefix` is in bits; above 128 it
     /// counts as 128.
     pub fn of(hop: Hop, ipv6_prefix: u8) -> Self {

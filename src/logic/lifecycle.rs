@@ -1,21 +1,27 @@
 //! The life of the engine as a table: where it stands, what happened, what to do.
 //!
 //! Decides, and does nothing itself: `engine::supervisor` turns the world into
-//! [`Event`]s and carries the [`Action`]s out. One engine, no spares.
+//! [`Event`]s and carries the [`Action`]s out. One engine serves; during a swap a
+//! successor warms up beside it.
 //!
 //! ```text
-//! Down ──StartDue──▶ Starting ──Started──▶ Idle ◀──Replied── Busy
-//!  ▲                    │                   │ └──TurnTaken───▶ │
-//!  │                CannotStart             └───── Failed ─────┤
-//!  └────────────────────┴────Reaped──── Ending ◀───────────────┘
+//!                      ┌───────────── CannotStart ──────────────┐
+//!                      ▼                                        │
+//! the one that serves: Down ──StartDue──▶ Starting ──Started──▶ Probing ──Replied──▶ Idle ◀─▶ Busy
+//!                      ▲                                        └──── Failed ────┬───┴─────────┘
+//!                      └───────────────── Reaped ──────────────── Ending ◀───────┘
+//!
+//! the swap:            None ──SwapAsked──▶ Warming ──SuccessorReady──▶ Ready ──(between turns)──▶ Leaving ──OldGone──▶ None
 //! ```
+//!
+//! Without a probe an engine is up once it runs, and `Probing` is passed over.
 
 use std::time::Duration;
 
 use super::backoff::Backoff;
 use super::bucket::Nanos;
 
-/// Where the engine stands.
+/// Where the engine that serves stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// No process; the next start is due at this moment.
@@ -25,15 +31,30 @@ pub enum State {
     },
     /// A start was asked for and its outcome is not known yet.
     Starting,
-    /// It runs and has no turn.
+    /// It runs, and has not answered its probe yet.
+    Probing,
+    /// It is up and has no turn.
     Idle,
-    /// It runs and has one turn.
+    /// It is up and has one turn.
     Busy,
     /// It is being killed and reaped; the next start is due at this moment.
     Ending {
         /// When to start.
         start_at: Nanos,
     },
+}
+
+/// Where the swap of a running engine for a fresh one stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Swap {
+    /// There is none.
+    None,
+    /// The successor runs and is not ready.
+    Warming,
+    /// The successor is ready and waits for the end of a turn.
+    Ready,
+    /// Whoever lost, the old one or a successor that failed, is on its way out.
+    Leaving,
 }
 
 /// What happened.
@@ -47,7 +68,7 @@ pub enum Event {
     CannotStart,
     /// The queue gave a turn.
     TurnTaken,
-    /// The engine answered its turn, in full and in step.
+    /// The engine answered its turn or its probe, in full and in step.
     Replied,
     /// It died or broke the protocol, or its time was up: it will not be used again.
     Failed,
@@ -55,6 +76,14 @@ pub enum Event {
     FailedUnsent,
     /// Nothing of it is left.
     Reaped,
+    /// A fresh engine is wanted in its place.
+    SwapAsked,
+    /// The successor is ready.
+    SuccessorReady,
+    /// The successor could not be started, or failed before it served.
+    SuccessorFailed,
+    /// Whoever was leaving has left.
+    OldGone,
 }
 
 /// What to do.
@@ -62,8 +91,8 @@ pub enum Event {
 pub enum Action {
     /// Start a process.
     Start,
-    /// Hand the turn to the engine.
-    Send,
+    /// Send it the probe.
+    Probe,
     /// Hand the reply to whoever asked.
     Answer,
     /// Tell whoever asked that there will be no reply.
@@ -72,42 +101,58 @@ pub enum Action {
     PutBack,
     /// Kill the process group, and reap the process.
     Kill,
+    /// Start the successor, and its probe or its time of proof.
+    StartSuccessor,
+    /// The successor serves from now on; let the old one leave.
+    HandOver,
+    /// The successor serves from now on; there is no old one any more.
+    Promote,
+    /// Kill the successor.
+    DropSuccessor,
 }
 
 /// An event that cannot happen in this state: a fault of the gateway's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{event:?} cannot happen while {state:?}")]
+#[error("{event:?} cannot happen while {state:?} and the swap is {swap:?}")]
 pub struct Illegal {
     state: State,
+    swap: Swap,
     event: Event,
 }
 
-/// One engine's life.
+/// One engine's life, and its successor's.
 #[derive(Debug)]
 pub struct Lifecycle {
+    has_probe: bool,
     state: State,
+    swap: Swap,
+    /// A swap was asked for while one was under way.
+    swap_again: bool,
     backoff: Backoff,
     started_at: Nanos,
 }
 
 impl Lifecycle {
     /// Down, and the first start is due at once.
-    pub fn new(restart_delay_max: Duration) -> Self {
+    pub fn new(restart_delay_max: Duration, has_probe: bool) -> Self {
         Self {
+            has_probe,
             state: State::Down { start_at: 0 },
+            swap: Swap::None,
+            swap_again: false,
             backoff: Backoff::new(restart_delay_max),
             started_at: 0,
         }
     }
 
-    /// Where it stands.
+    /// Where the engine that serves stands.
     pub fn state(&self) -> State {
         self.state
     }
 
-    /// How long the present engine has run at `now`.
-    pub fn ran(&self, now: Nanos) -> Duration {
-        Duration::from_nanos(now.saturating_sub(self.started_at))
+    /// Where the swap stands.
+    pub fn swap(&self) -> Swap {
+        self.swap
     }
 
     /// Moves on, and says what to do, in order. `jitter` is a fresh random number in 0 to 1.
@@ -120,141 +165,181 @@ impl Lifecycle {
         now: Nanos,
         jitter: f64,
     ) -> Result<&'static [Action], Illegal> {
-        let state = self.state;
-        let (next, actions): (_, &[Action]) = match (state, event) {
+        match event {
+            Event::SwapAsked => Ok(self.swap_asked(now)),
+            Event::SuccessorReady | Event::SuccessorFailed | Event::OldGone => {
+                self.on_swap_event(event)
+            }
+            Event::StartDue
+            | Event::Started
+            | Event::CannotStart
+            | Event::TurnTaken
+            | Event::Replied
+            | Event::Failed
+            | Event::FailedUnsent
+            | Event::Reaped => self.on_engine_event(event, now, jitter),
+        }
+    }
+
+    fn on_engine_event(
+        &mut self,
+        event: Event,
+        now: Nanos,
+        jitter: f64,
+    ) -> Result<&'static [Action], Illegal> {
+        let (next, actions): (_, &[Action]) = match (self.state, event) {
             (State::Down { .. }, Event::StartDue) => (State::Starting, &[Action::Start]),
             (State::Starting, Event::Started) => {
                 self.started_at = now;
-                (State::Idle, &[])
+                if self.has_probe {
+                    (State::Probing, &[Action::Probe])
+                } else {
+                    (State::Idle, &[])
+                }
             }
             (State::Starting, Event::CannotStart) => {
                 self.started_at = now;
                 let start_at = self.next_start(now, jitter);
                 (State::Down { start_at }, &[])
             }
-            (State::Idle, Event::TurnTaken) => (State::Busy, &[Action::Send]),
-            (State::Busy, Event::Replied) => (State::Idle, &[Action::Answer]),
-            (State::Idle, Event::Failed) => {
-                let start_at = self.next_start(now, jitter);
-                (State::Ending { start_at }, &[Action::Kill])
+            (State::Probing, Event::Replied) => (State::Idle, &[]),
+            (State::Idle, Event::TurnTaken) => (State::Busy, &[]),
+            (State::Busy, Event::Replied) if self.swap == Swap::Ready => {
+                self.swap = Swap::Leaving;
+                (State::Idle, &[Action::Answer, Action::HandOver])
             }
+            (State::Busy, Event::Replied) => (State::Idle, &[Action::Answer]),
             (State::Busy, Event::Failed) => {
-                let start_at = self.next_start(now, jitter);
-                let actions = &[Action::FailTurn, Action::Kill];
-                (State::Ending { start_at }, actions)
+                self.ending(now, jitter, &[Action::FailTurn, Action::Kill])
             }
             (State::Busy, Event::FailedUnsent) => {
-                let start_at = self.next_start(now, jitter);
-                (State::Ending { start_at }, &[Action::PutBack, Action::Kill])
+                self.ending(now, jitter, &[Action::PutBack, Action::Kill])
+            }
+            (State::Idle | State::Probing, Event::Failed) => {
+                self.ending(now, jitter, &[Action::Kill])
+            }
+            (State::Ending { .. }, Event::Reaped)
+                if matches!(self.swap, Swap::Ready | Swap::Warming) =>
+            {
+                let is_ready = self.swap == Swap::Ready || !self.has_probe;
+                self.started_at = now;
+                let next = if is_ready {
+                    State::Idle
+                } else {
+                    State::Probing
+                };
+                if self.swap_again {
+                    self.swap_again = false;
+                    self.swap = Swap::Warming;
+                    (next, &[Action::Promote, Action::StartSuccessor])
+                } else {
+                    self.swap = Swap::None;
+                    (next, &[Action::Promote])
+                }
             }
             (State::Ending { start_at }, Event::Reaped) => (State::Down { start_at }, &[]),
             (
                 State::Down { .. }
                 | State::Starting
+                | State::Probing
                 | State::Idle
                 | State::Busy
                 | State::Ending { .. },
                 _,
-            ) => return Err(Illegal { state, event }),
+            ) => return Err(self.illegal(event)),
         };
         self.state = next;
         Ok(actions)
     }
 
+    fn on_swap_event(&mut self, event: Event) -> Result<&'static [Action], Illegal> {
+        let (next, actions): (_, &[Action]) = match (self.swap, event) {
+            (Swap::Warming, Event::SuccessorReady) => match self.state {
+                State::Idle | State::Probing => {
+                    self.state = State::Idle;
+                    (Swap::Leaving, &[Action::HandOver])
+                }
+                // Between two turns, or when nothing is left of the old one.
+                State::Busy | State::Ending { .. } => (Swap::Ready, &[]),
+                State::Down { .. } | State::Starting => return Err(self.illegal(event)),
+            },
+            (Swap::Warming | Swap::Ready, Event::SuccessorFailed) => {
+                (Swap::Leaving, &[Action::DropSuccessor])
+            }
+            (Swap::Leaving, Event::OldGone) => match self.state {
+                State::Idle | State::Probing | State::Busy if self.swap_again => {
+                    self.swap_again = false;
+                    (Swap::Warming, &[Action::StartSuccessor])
+                }
+                // Whatever starts next is fresh.
+                State::Down { .. }
+                | State::Starting
+                | State::Probing
+                | State::Idle
+                | State::Busy
+                | State::Ending { .. } => {
+                    self.swap_again = false;
+                    (Swap::None, &[])
+                }
+            },
+            (Swap::None | Swap::Warming | Swap::Ready | Swap::Leaving, _) => {
+                return Err(self.illegal(event));
+            }
+        };
+        self.swap = next;
+        Ok(actions)
+    }
+
+    /// Never illegal: a signal comes when it wants.
+    fn swap_asked(&mut self, now: Nanos) -> &'static [Action] {
+        match (self.state, self.swap) {
+            (State::Down { .. }, _) => {
+                self.state = State::Starting;
+                &[Action::Start]
+            }
+            (State::Ending { .. }, Swap::None) => {
+                self.state = State::Ending { start_at: now };
+                &[]
+            }
+            (State::Starting, Swap::None) => &[],
+            (State::Probing | State::Idle | State::Busy, Swap::None) => {
+                self.swap = Swap::Warming;
+                &[Action::StartSuccessor]
+            }
+            (
+                State::Starting | State::Probing | State::Idle | State::Busy | State::Ending { .. },
+                Swap::Warming | Swap::Ready | Swap::Leaving,
+            ) => {
+                self.swap_again = true;
+                &[]
+            }
+        }
+    }
+
+    fn ending(
+        &mut self,
+        now: Nanos,
+        jitter: f64,
+        actions: &'static [Action],
+    ) -> (State, &'static [Action]) {
+        let start_at = self.next_start(now, jitter);
+        (State::Ending { start_at }, actions)
+    }
+
     fn next_start(&mut self, now: Nanos, jitter: f64) -> Nanos {
-        let delay = self.backoff.died(now, self.ran(now), jitter);
+        let ran = Duration::from_nanos(now.saturating_sub(self.started_at));
+        let delay = self.backoff.died(now, ran, jitter);
         now.saturating_add(u64::try_from(delay.as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    fn illegal(&self, event: Event) -> Illegal {
+        Illegal {
+            state: self.state,
+            swap: self.swap,
+            event,
+        }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const EVENTS: [Event; 8] = [
-        Event::StartDue,
-        Event::Started,
-        Event::CannotStart,
-        Event::TurnTaken,
-        Event::Replied,
-        Event::Failed,
-        Event::FailedUnsent,
-        Event::Reaped,
-    ];
-
-    /// A way into each state, and what each legal event there leads to.
-    #[test]
-    fn the_table() {
-        use {Action as A, Event as E};
-        const DOWN: State = State::Down { start_at: 0 };
-        const ENDING: State = State::Ending { start_at: 0 };
-        type Row = (
-            &'static [Event],
-            &'static [(Event, State, &'static [Action])],
-        );
-        let table: [Row; 5] = [
-            (&[], &[(E::StartDue, State::Starting, &[A::Start])]),
-            (
-                &[E::StartDue],
-                &[(E::Started, State::Idle, &[]), (E::CannotStart, DOWN, &[])],
-            ),
-            (
-                &[E::StartDue, E::Started],
-                &[
-                    (E::TurnTaken, State::Busy, &[A::Send]),
-                    (E::Failed, ENDING, &[A::Kill]),
-                ],
-            ),
-            (
-                &[E::StartDue, E::Started, E::TurnTaken],
-                &[
-                    (E::Replied, State::Idle, &[A::Answer]),
-                    (E::Failed, ENDING, &[A::FailTurn, A::Kill]),
-                    (E::FailedUnsent, ENDING, &[A::PutBack, A::Kill]),
-                ],
-            ),
-            (
-                &[E::StartDue, E::Started, E::Failed],
-                &[(E::Reaped, DOWN, &[])],
-            ),
-        ];
-        let mut seen = 0;
-        for (way, legal) in table {
-            for event in EVENTS {
-                let mut life = Lifecycle::new(Duration::from_secs(10));
-                for step in way {
-                    life.on(*step, 0, 0.5).unwrap();
-                }
-                let before = life.state();
-                let row = legal.iter().find(|(legal, ..)| *legal == event);
-                if let Some((_, state, actions)) = row {
-                    let told = life.on(event, 0, 0.5).unwrap();
-                    assert_eq!(told, *actions, "{way:?} {event:?}");
-                    assert_eq!(life.state(), *state, "{way:?} {event:?}");
-                    seen += 1;
-                } else {
-                    assert!(life.on(event, 0, 0.5).is_err(), "{way:?} {event:?}");
-                    assert_eq!(life.state(), before, "an illegal event changes nothing");
-                }
-            }
-        }
-        assert_eq!(seen, 9);
-    }
-
-    #[test]
-    fn an_engine_that_cannot_start_waits_longer_and_longer() {
-        let mut life = Lifecycle::new(Duration::from_secs(10));
-        let mut now = 1;
-        let mut waits = Vec::new();
-        for _ in 0..8 {
-            life.on(Event::StartDue, now, 0.5).unwrap();
-            life.on(Event::CannotStart, now, 0.5).unwrap();
-            let State::Down { start_at } = life.state() else {
-                panic!("{:?}", life.state());
-            };
-            waits.push((start_at - now) / 1_000_000);
-            now = start_at;
-        }
-        assert_eq!(waits, [0, 0, 0, 0, 0, 100, 200, 400]);
-    }
-}
+mod tests;

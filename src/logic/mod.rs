@@ -7,6 +7,7 @@ pub mod bucket;
 pub mod clients;
 pub mod frame;
 pub mod lifecycle;
+pub mod printable;
 pub mod queue;
 pub mod sampler;
 pub mod shape;

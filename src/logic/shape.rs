@@ -141,9 +141,9 @@ impl Turn {
         &self.kind
     }
 
-    /// The line, to keep.
-    pub fn into_line(self) -> Vec<u8> {
-        self.line
+    /// The line and the kind, to keep.
+    pub fn into_parts(self) -> (Vec<u8>, String) {
+        (self.line, self.kind)
     }
 }
 

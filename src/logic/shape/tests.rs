@@ -28,7 +28,7 @@ fn new(body: impl AsRef<[u8]>) -> Result<Turn, BadShape> {
 }
 
 fn line(checked: Result<Turn, BadShape>) -> String {
-    String::from_utf8(checked.unwrap().into_line()).unwrap()
+    String::from_utf8(checked.unwrap().into_parts().0).unwrap()
 }
 
 /// A turn whose `x` is arrays, so that the whole is `levels` deep.

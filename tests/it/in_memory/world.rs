@@ -120,7 +120,7 @@ impl World {
         let typed = Typed::try_parse_from(free.iter().chain(options)).unwrap();
         let config = Arc::new(Config::decide(&typed.options).unwrap());
         let clock = Clock::start();
-        let queue = Engine::new(config.places_max);
+        let queue = Engine::new(config.places_max, config.queue_order);
         let seen = Arc::new(Mutex::new(Vec::new()));
         let starts = Arc::new(Mutex::new(Vec::new()));
         let start = {
@@ -133,7 +133,7 @@ impl World {
                 Ok(process.run(engine(ends)))
             }
         };
-        let supervisor = Supervisor::new(&queue, config.terms, clock, start);
+        let supervisor = Supervisor::new(&queue, config.terms.clone(), clock, start);
         tokio::spawn(supervisor.run(std::future::pending()));
         Self {
             connections: Arc::new(Connections::new(config.connections)),
@@ -273,6 +273,11 @@ impl Process for InMemory {
 
     fn unread_bytes(&self) -> u64 {
         self.unread.load(Ordering::Relaxed)
+    }
+
+    /// A duplex does not tell; the tests with a real pipe show what is made of it.
+    fn unread_by_engine(&self) -> u64 {
+        0
     }
 
     fn signal_group(&self, _: Signal) {

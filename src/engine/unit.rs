@@ -1,0 +1,301 @@
+//! One engine process with all that is known of it: what it is doing, since when, what
+//! it did wrong, how it ended. Does what the supervisor says; decides nothing.
+
+use std::hash::{DefaultHasher, Hasher};
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use bytes::Bytes;
+use rustix::process::Signal;
+use tokio::io::AsyncWriteExt;
+use tokio::time::{Instant, timeout, timeout_at};
+use tracing::{info, warn};
+
+use super::launcher;
+use super::pipe::{self, Broken, Exchange, Fault};
+use super::process::Process;
+use super::supervisor::Terms;
+use super::{Ended, Outcome, Shared, Waiting};
+use crate::clock;
+use crate::logic::frame::Lines;
+use crate::logic::lifecycle::Event;
+use crate::logic::printable::printable;
+use crate::logic::queue::PlaceId;
+
+/// How long an engine may take to leave after its stdin was closed, and again after TERM.
+const LEAVE: Duration = Duration::from_secs(2);
+/// How long its last words on stderr may take to be read, when a process outside its
+/// group holds that pipe open.
+const LAST_WORDS: Duration = Duration::from_millis(100);
+/// A successor without a probe is ready when it has lived so long.
+const PROOF: Duration = Duration::from_secs(1);
+
+/// One engine process.
+pub(super) struct Unit {
+    process: Box<dyn Process>,
+    lines: Lines,
+    /// The line it has now: a turn's, or the probe.
+    exchange: Option<Exchange>,
+    turn: Option<InEngine>,
+    reply: Option<Bytes>,
+    fault: Option<Fault>,
+    never_ran: Option<(String, u8)>,
+    /// The turn that failed with it.
+    victim: Option<Waiting>,
+    started_at: Instant,
+    sent_at: Instant,
+    turns_served: u64,
+    reply_timeout: Duration,
+}
+
+/// The turn that the engine has.
+struct InEngine {
+    place: PlaceId,
+    waiting: Waiting,
+}
+
+impl Unit {
+    pub(super) fn new(process: Box<dyn Process>, terms: &Terms) -> Self {
+        let now = clock::now();
+        Self {
+            process,
+            lines: Lines::new(terms.reply_bytes_max),
+            exchange: None,
+            turn: None,
+            reply: None,
+            fault: None,
+            never_ran: None,
+            victim: None,
+            started_at: now,
+            sent_at: now,
+            turns_served: 0,
+            reply_timeout: terms.reply_timeout,
+        }
+    }
+
+    /// Gives it the probe; [`Unit::work`] sends it.
+    pub(super) fn probe(&mut self, line: Bytes) {
+        self.send(line);
+    }
+
+    /// Without a turn: takes the next one, or fails. Cancel-safe.
+    pub(super) async fn idle(&mut self, shared: &Shared) -> Event {
+        let fault = tokio::select! {
+            biased;
+            fault = pipe::watch_idle(self.process.as_mut()) => fault,
+            (place, waiting) = next_turn(shared) => {
+                self.send(waiting.line.clone());
+                self.turn = Some(InEngine { place, waiting });
+                return Event::TurnTaken;
+            }
+        };
+        self.fault = Some(fault);
+        Event::Failed
+    }
+
+    /// With a line: brings it through. Cancel-safe.
+    pub(super) async fn work(&mut self) -> Event {
+        let Some(exchange) = &mut self.exchange else {
+            return Event::Failed;
+        };
+        let run = exchange.run(self.process.as_mut(), &mut self.lines);
+        let broken = match timeout_at(self.sent_at + self.reply_timeout, run).await {
+            Ok(Ok(reply)) => {
+                self.exchange = None;
+                // What a probe is answered with is nobody's business.
+                self.reply = self.turn.is_some().then_some(reply);
+                return Event::Replied;
+            }
+            Ok(Err(broken)) => broken,
+            Err(_) => Broken {
+                fault: Fault::TimedOut,
+                unsent: false,
+            },
+        };
+        self.fault = Some(broken.fault);
+        if broken.unsent && self.turn.is_some() {
+            Event::FailedUnsent
+        } else {
+            Event::Failed
+        }
+    }
+
+    /// As a successor: until it is ready, or fails. Cancel-safe.
+    pub(super) async fn warm_up(&mut self) -> Event {
+        if self.exchange.is_some() {
+            let is_ready = self.work().await == Event::Replied;
+            return if is_ready {
+                Event::SuccessorReady
+            } else {
+                Event::SuccessorFailed
+            };
+        }
+        let proven_at = self.started_at + PROOF;
+        match timeout_at(proven_at, self.stand_by()).await {
+            Ok(failed) => failed,
+            Err(_) => Event::SuccessorReady,
+        }
+    }
+
+    /// As a successor that is ready: until it fails. Cancel-safe.
+    pub(super) async fn stand_by(&mut self) -> Event {
+        self.fault = Some(pipe::watch_idle(self.process.as_mut()).await);
+        Event::SuccessorFailed
+    }
+
+    /// Hands the reply to whoever asked.
+    pub(super) fn answer(&mut self, shared: &Shared) {
+        let (Some(reply), Some(InEngine { mut waiting, .. })) =
+            (self.reply.take(), self.turn.take())
+        else {
+            return;
+        };
+        self.turns_served += 1;
+        let took = self.end_turn(&mut waiting, Outcome::Replied(reply), shared);
+        shared.note_turn_time(took);
+    }
+
+    /// Tells whoever asked that there will be no reply.
+    pub(super) fn fail_turn(&mut self, shared: &Shared) {
+        let Some(InEngine { mut waiting, .. }) = self.turn.take() else {
+            return;
+        };
+        let timed_out = self.fault == Some(Fault::TimedOut);
+        let outcome = if timed_out {
+            Outcome::TimedOut
+        } else {
+            Outcome::Failed
+        };
+        self.end_turn(&mut waiting, outcome, shared);
+        self.victim = Some(waiting);
+    }
+
+    /// Back to where it stood, unless nobody waits for it any more: its client has left, or its time is over.
+    pub(super) fn put_back(&mut self, shared: &Shared) {
+        self.exchange = None;
+        let Some(InEngine { place, waiting }) = self.turn.take() else {
+            return;
+        };
+        if waiting.is_wanted() {
+            shared.queue().put_back(place, waiting);
+        } else {
+            shared.queue().finished();
+            waiting.end_unseen(Outcome::Shed);
+        }
+    }
+
+    /// Kills its process group.
+    pub(super) fn kill(&self) {
+        self.process.signal_group(Signal::KILL);
+    }
+
+    /// Until nothing of a killed one is left; its death goes to the log. Cancel-safe.
+    pub(super) async fn die(&mut self, terms: &Terms) {
+        let (status, last_words) = self.end().await;
+        let code = status.as_ref().ok().and_then(ExitStatus::code);
+        let never_ran = launcher::failure(&last_words, code);
+        self.never_ran = never_ran.map(|(why, code)| (why.to_owned(), code));
+        self.log_death(&status, &last_words, terms);
+    }
+
+    /// Why there was no program to run, and the launcher's exit code. Only after it died.
+    pub(super) fn never_ran(&self) -> Option<(String, u8)> {
+        self.never_ran.clone()
+    }
+
+    /// Lets it leave: stdin closed, then TERM, then KILL. Bounded, up to what the kernel needs for a KILL.
+    pub(super) async fn leave(mut self) {
+        let _ = self.process.shutdown().await;
+        if !self.exits_within(LEAVE).await {
+            self.process.signal_group(Signal::TERM);
+            self.exits_within(LEAVE).await;
+        }
+        self.kill();
+        let (status, _) = self.end().await;
+        info!(status = told(&status), "the engine is closed");
+    }
+
+    async fn exits_within(&mut self, time: Duration) -> bool {
+        timeout(time, pipe::exited(self.process.as_mut()))
+            .await
+            .is_ok()
+    }
+
+    async fn end(&mut self) -> (io::Result<ExitStatus>, Vec<String>) {
+        pipe::exited(self.process.as_mut()).await;
+        let last_words = pipe::last_words(self.process.as_mut());
+        let last_words = timeout(LAST_WORDS, last_words).await.unwrap_or_default();
+        (self.process.reap(), last_words)
+    }
+
+    fn send(&mut self, line: Bytes) {
+        self.exchange = Some(Exchange::new(line));
+        self.sent_at = clock::now();
+    }
+
+    /// Frees the place first, so that whoever hears the outcome finds it free.
+    fn end_turn(&self, waiting: &mut Waiting, outcome: Outcome, shared: &Shared) -> Duration {
+        shared.queue().finished();
+        let took = clock::now() - self.sent_at;
+        waiting.end(Ended {
+            outcome,
+            waited: self.sent_at - waiting.entered_at,
+            in_engine: Some(took),
+        });
+        took
+    }
+
+    /// One record for each death, with all that helps to find the turn that kills engines.
+    fn log_death(&self, status: &io::Result<ExitStatus>, last_words: &[String], terms: &Terms) {
+        // The exit wins over the broken pipe that it caused; a KILL is our own.
+        let by_itself = status
+            .as_ref()
+            .is_ok_and(|status| status.signal() != Some(Signal::KILL.as_raw()));
+        let fault = match self.fault {
+            Some(Fault::StdoutClosed | Fault::StdinClosed) if by_itself => Some(Fault::Exited),
+            fault => fault,
+        };
+        let victim = self.victim.as_ref();
+        let ran = clock::now() - self.started_at;
+        warn!(
+            cause = fault.map(tracing::field::display),
+            status = told(status),
+            ran_ms = u64::try_from(ran.as_millis()).unwrap_or(u64::MAX),
+            turns = self.turns_served,
+            client = victim
+                .and_then(|turn| terms.log_client.shows(turn.asker.hop))
+                .map(tracing::field::display),
+            kind = victim.map(|turn| printable(&turn.kind)).as_deref(),
+            line_bytes = victim.map(|turn| turn.line.len()),
+            line_hash = victim.map(|turn| hash(&turn.line)),
+            last_stderr = ?last_words,
+            "the engine is dead"
+        );
+    }
+}
+
+/// Enough to see that the same line came again, and not what it said.
+fn hash(line: &[u8]) -> String {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(line);
+    format!("{:016x}", hasher.finish())
+}
+
+/// An exit status, or why there is none.
+fn told(status: &io::Result<ExitStatus>) -> String {
+    match status {
+        Ok(status) => status.to_string(),
+        Err(error) => error.to_string(),
+    }
+}
+
+async fn next_turn(shared: &Shared) -> (PlaceId, Waiting) {
+    loop {
+        if let Some(next) = shared.queue().pop() {
+            return next;
+        }
+        shared.arrived.notified().await;
+    }
+}
