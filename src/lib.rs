@@ -22,11 +22,13 @@
 //!
 //! # The life of the engine
 //!
-//! [`engine::supervisor`] is the one owner of the process and its pipes. It turns what
-//! happens into the events of [`logic::lifecycle`] and carries its actions out:
-//! [`engine::process`] starts and kills (through [`engine::launcher`], which becomes the
-//! engine), [`engine::pipe`] moves one line in and one line out, [`logic::frame`] cuts
-//! lines out of bytes, [`logic::backoff`] says when to start again.
+//! [`engine::supervisor`] is the one owner of the engine's processes: the one that serves
+//! and, during a swap, its successor. It turns what happens into the events of
+//! [`logic::lifecycle`] and carries its actions out on a unit, which is one process with
+//! all that is known of it: [`engine::process`] starts and kills (through
+//! [`engine::launcher`], which becomes the engine), [`engine::pipe`] moves one line in
+//! and one line out, [`logic::frame`] cuts lines out of bytes, [`logic::backoff`] says
+//! when to start again. [`engine::orphans`] reaps what engines leave behind.
 //!
 //! # Tasks, and where state lives
 //!
