@@ -10,6 +10,7 @@ use tracing::{info, warn};
 
 use crate::clock::Clock;
 use crate::logic::frame::CutLines;
+use crate::logic::printable::printable;
 use crate::logic::sampler::{Sampler, Verdict};
 
 /// Longest line of stderr in the log; the rest of it is cut off.
@@ -77,12 +78,10 @@ fn keep(last: &mut VecDeque<Vec<u8>>, line: &[u8]) {
 }
 
 fn log_line(line: &[u8], cut_bytes: usize) {
-    let line = String::from_utf8_lossy(line);
-    if cut_bytes == 0 {
-        info!(?line, "engine stderr");
-    } else {
-        info!(?line, cut_bytes, "engine stderr");
-    }
+    let text = String::from_utf8_lossy(line);
+    let line = &*printable(&text);
+    let cut_bytes = Some(cut_bytes).filter(|cut| *cut > 0);
+    info!(line, cut_bytes, "engine stderr");
 }
 
 fn tell_dropped(sampler: &mut Sampler) {

@@ -270,7 +270,7 @@ impl Unit {
             kind = victim.map(|turn| printable(&turn.kind)).as_deref(),
             line_bytes = victim.map(|turn| turn.line.len()),
             line_hash = victim.map(|turn| hash(&turn.line)),
-            last_stderr = ?last_words,
+            last_stderr = &*printable(&last_words.join(" | ")),
             "the engine is dead"
         );
     }

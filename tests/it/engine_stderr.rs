@@ -30,7 +30,7 @@ fn each_line_is_logged() {
         (logged.len() == 3).then_some(logged)
     });
     for (n, record) in logged.iter().enumerate() {
-        assert_eq!(record["line"], format!("\"stub line {n}\""), "{record}");
+        assert_eq!(record["line"], format!("stub line {n}"), "{record}");
         assert_eq!(record.get("cut_bytes"), None);
     }
 }
@@ -42,7 +42,7 @@ fn the_last_words_of_a_dying_engine_are_logged() {
     let record = gateway.wait_for_log("a line without an end", |record| {
         record["message"] == "engine stderr"
     });
-    assert_eq!(record["line"], "\"\u{fffd}eeeee\"");
+    assert_eq!(record["line"], "\u{fffd}eeeee");
 }
 
 #[test]
@@ -57,15 +57,12 @@ fn a_long_line_of_any_bytes_is_cut() {
         (logged.len() == 2).then_some(logged)
     });
     let line = logged[0]["line"].as_str().unwrap();
-    assert!(line.starts_with("\"\u{fffd}eee"), "{line}");
+    assert!(line.starts_with("\u{fffd}eee"));
     let kept = 4 * 1024 - 1;
     assert_eq!(line.matches('e').count(), kept);
     // The raw byte, 10,000 bytes and "stub line 0", less what was kept.
     assert_eq!(logged[0]["cut_bytes"], 10_000 + 1 + 11 - 4 * 1024);
-    assert_eq!(
-        logged[1]["line"], "\"stub line 1\"",
-        "the next line is whole"
-    );
+    assert_eq!(logged[1]["line"], "stub line 1", "the next line is whole");
 }
 
 #[test]
