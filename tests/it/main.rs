@@ -16,6 +16,7 @@ mod connections;
 mod cross_origin;
 mod crossing;
 mod demo;
+mod drain;
 mod early_answers;
 mod engine_faults;
 mod engine_file;
