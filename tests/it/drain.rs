@@ -6,8 +6,8 @@ use std::thread::{self, JoinHandle};
 use serde_json::{Value, json};
 
 use crate::engine_file::{
-    EngineFile, PROBE, create, deaths, serving, told, until_another_serves, until_told,
-    until_waiting,
+    EngineFile, PROBE, create, deaths, serving, told, until_a_long_pause, until_another_serves,
+    until_told, until_waiting,
 };
 use crate::harness::{Running, is_gone, until};
 use crate::http::{Reply, Request};
@@ -127,4 +127,17 @@ fn an_old_engine_on_its_way_out_is_waited_for() {
     assert_eq!(gateway.wait().code(), Some(0));
     assert!(is_gone(old) && is_gone(fresh));
     assert_eq!(told(&gateway, "the engine is closed"), 2);
+}
+
+/// There is none any more: nothing is signalled, and no end is told.
+#[test]
+fn an_engine_that_is_down_is_not_ended_again() {
+    let file = EngineFile::stub("");
+    file.put("#!/bin/sh\nexit 3\n");
+    let options = ["--restart-delay-max", "1h"];
+    let mut gateway = file.gateway(&options).start_unready();
+    until_a_long_pause(&gateway);
+    gateway.signal("TERM");
+    assert_eq!(gateway.wait().code(), Some(0));
+    assert_eq!(told(&gateway, "the engine is closed"), 0);
 }
