@@ -13,6 +13,7 @@ mod http;
 mod browser;
 mod caddy;
 mod connections;
+mod containment;
 mod cross_origin;
 mod crossing;
 mod demo;
