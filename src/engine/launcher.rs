@@ -21,8 +21,10 @@ use signal_hook::consts::FORBIDDEN;
 const MARK: &str = "--kidoban-launch";
 /// Behind stdin, stdout and stderr.
 const FIRST_OWN_FD: i32 = 3;
-/// The engine goes before the gateway when memory runs out.
-const OOM_SCORE_ADJ: &str = "500";
+/// By how much the engine goes before the gateway when memory runs out.
+const OOM_SCORE_ADJ_MORE: i32 = 500;
+const OOM_SCORE_ADJ_MAX: i32 = 1000;
+const OOM_SCORE_ADJ: &str = "/proc/self/oom_score_adj";
 /// The signals beyond are real-time ones, which nobody ignores by habit.
 const LAST_STANDARD_SIGNAL: i32 = 31;
 /// How the last line of a launcher that failed begins.
@@ -68,7 +70,7 @@ fn become_engine(mut arguments: impl Iterator<Item = OsString>) -> Result<Infall
     // Whatever the gateway was started with, the engine gets its three pipes.
     close_fds::set_fds_cloexec(FIRST_OWN_FD, &[]);
     // Not worth failing for: it only says who goes first when memory runs out.
-    let _ = fs::write("/proc/self/oom_score_adj", OOM_SCORE_ADJ);
+    let _ = raise_oom_score();
     let limit = Rlimit {
         current: open_files_soft.to_str().and_then(|n| n.parse().ok()),
         ..rustix::process::getrlimit(Resource::Nofile)
@@ -117,6 +119,16 @@ fn reset_signals() -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// On top of the gateway's own, which may stand high already.
+fn raise_oom_score() -> io::Result<()> {
+    let own: i32 = fs::read_to_string(OOM_SCORE_ADJ)?
+        .trim()
+        .parse()
+        .map_err(io::Error::other)?;
+    let raised = (own.max(0) + OOM_SCORE_ADJ_MORE).min(OOM_SCORE_ADJ_MAX);
+    fs::write(OOM_SCORE_ADJ, raised.to_string())
 }
 
 fn exit_code(failure: &io::Error) -> i32 {

@@ -130,6 +130,21 @@ fn it_has_three_pipes_and_no_other_descriptor() {
     }
 }
 
+/// Also where the gateway itself stands high on the list, as in a container without promises.
+#[test]
+fn it_goes_before_the_gateway_when_memory_runs_out() {
+    let score = |pid: u32| -> i32 {
+        let score = fs::read_to_string(format!("/proc/{pid}/oom_score_adj")).unwrap();
+        score.trim().parse().unwrap()
+    };
+    for own in ["0", "300", "800"] {
+        let raise = format!("echo {own} >/proc/self/oom_score_adj");
+        let gateway = Gateway::after(&raise, &PROBE).start();
+        let (engine, own) = (score(gateway.one_engine()), score(gateway.pid()));
+        assert!(engine > own && engine >= 500, "{engine} {own}");
+    }
+}
+
 #[test]
 fn a_dead_engines_group_is_killed_and_reaped_to_the_last() {
     let file = EngineFile::stub("");
