@@ -101,6 +101,17 @@ fn no_signal_is_ignored_or_blocked_whatever_the_gateway_was_given() {
     }
 }
 
+/// Started with every signal blocked, the gateway still hears those that it lives by.
+#[test]
+fn a_gateway_that_was_started_deaf_hears_its_signals() {
+    let Some((_folder, gateway)) = deaf(&[]) else {
+        return;
+    };
+    let mut gateway = gateway.start();
+    gateway.signal("TERM");
+    assert_eq!(gateway.wait().code(), Some(0));
+}
+
 #[test]
 fn it_has_three_pipes_and_no_other_descriptor() {
     let gateway = Gateway::after("exec 7</dev/null 8>/dev/null 9</", &PROBE).start();
