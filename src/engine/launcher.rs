@@ -9,6 +9,7 @@ use std::ffi::{CString, OsStr, OsString};
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStringExt;
+use std::path::Path;
 use std::process;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -83,9 +84,15 @@ fn become_engine(mut arguments: impl Iterator<Item = OsString>) -> Result<Infall
     // Not `execvp`: that hands a file that is no program to a shell.
     let Err(errno) = nix::unistd::execv(&argv[0], &argv);
     let failure = io::Error::from(errno);
+    let shown = program.to_string_lossy();
+    // What is not found may be what the file names in its first line.
+    if failure.kind() == io::ErrorKind::NotFound && Path::new(&program).exists() {
+        let missing = format!("{shown}: its interpreter was not found");
+        return Err(io::Error::other(missing));
+    }
     Err(io::Error::new(
         failure.kind(),
-        format!("{}: {failure}", program.to_string_lossy()),
+        format!("{shown}: {failure}"),
     ))
 }
 

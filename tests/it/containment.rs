@@ -1,5 +1,5 @@
 //! What an engine is given and what it may leave behind: nothing of the gateway's own,
-//! and nothing that outlives it.
+//! and nothing that outlives it. An engine that is no program is never run by a shell.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,7 +10,9 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::engine_file::{EngineFile, PROBE, deaths, serving, until_waiting};
-use crate::harness::{Gateway, Running, peer, until, wait_until_gone};
+use crate::harness::{
+    Gateway, Running, kidoban, outcome, peer, stub_engine, until, wait_until_gone,
+};
 use crate::http::Request;
 
 /// One line of `/proc/PID/status`.
@@ -309,5 +311,80 @@ fn a_death_record_has_all_that_helps_and_nothing_that_was_said() {
         if how != "full" {
             assert!(!gateway.log().contains(client));
         }
+    }
+}
+
+/// Files that may be executed, and are no programs.
+fn no_programs(marker: &str) -> [(&'static str, Vec<u8>); 4] {
+    let mut broken_elf = fs::read(stub_engine()).unwrap();
+    broken_elf.truncate(100);
+    [
+        ("no interpreter", b"#!/absent/interpreter\n".to_vec()),
+        (
+            "a script without its first line",
+            format!("touch '{marker}'\n").into_bytes(),
+        ),
+        ("half a program", broken_elf),
+        ("nothing", Vec::new()),
+    ]
+}
+
+#[test]
+fn no_program_at_the_start_is_126_and_one_sentence() {
+    let file = EngineFile::stub("");
+    let marker = file.beside("marker");
+    let path = file.path().display().to_string();
+    for (what, content) in no_programs(marker.to_str().unwrap()) {
+        file.put(&content);
+        let listen = [
+            "serve",
+            "--listen",
+            "127.0.0.1:0",
+            "--log-format",
+            "json",
+            "--",
+        ];
+        let ended = outcome(kidoban().args(listen).arg(&path));
+        assert_eq!(ended.code, Some(126), "{what}: {}", ended.stderr);
+        let said: Vec<_> = (ended.stderr.lines())
+            .filter(|line| serde_json::from_str::<Value>(line).is_err())
+            .collect();
+        let [sentence] = said[..] else {
+            panic!("{what}: {said:?}")
+        };
+        let begins = format!("kidoban: the engine cannot be run: {path}: ");
+        assert!(sentence.starts_with(&begins), "{what}: {sentence}");
+        assert!(!marker.exists(), "{what}: no shell has run it");
+    }
+}
+
+/// Later on it is a death like any other: tried again after pauses, and served again when it is whole.
+#[test]
+fn no_program_later_on_is_a_death() {
+    let file = EngineFile::stub("");
+    let marker = file.beside("marker");
+    let gateway = file.gateway(&["--restart-delay-max", "100ms"]).start();
+    for (what, content) in no_programs(marker.to_str().unwrap()) {
+        let engine = serving(&gateway);
+        file.put(&content);
+        let known = deaths(&gateway).len();
+        kill(engine);
+        until("deaths after pauses", || {
+            (deaths(&gateway).len() >= known + 7).then_some(())
+        });
+        let statuses: BTreeSet<_> = (deaths(&gateway)[known + 1..].iter())
+            .map(|death| death["status"].as_str().unwrap().to_owned())
+            .collect();
+        assert!(
+            statuses.iter().eq(["exit status: 126"]),
+            "{what}: {statuses:?}"
+        );
+        let refused = gateway.turn(r#"{"kind":"look"}"#);
+        assert!(matches!(refused.status, 502 | 503), "{}", refused.text());
+        assert!(!marker.exists(), "{what}: no shell has run it");
+        file.put_stub("");
+        until("it serves again", || {
+            (gateway.turn(r#"{"kind":"look"}"#).status == 200).then_some(())
+        });
     }
 }
