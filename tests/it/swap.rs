@@ -19,6 +19,7 @@ use crate::http::{Connection, Request};
 const STARTING: &str = "starting a fresh engine to take over";
 const STAYS: &str = "the fresh engine failed; the old one stays";
 const CLOSED: &str = "the engine is closed";
+const DEAD: &str = "the engine is dead";
 
 /// Asks for the health until `done`; it must not change. How often it was asked.
 fn stays_healthy(gateway: &Running, done: &AtomicBool) -> usize {
@@ -207,6 +208,7 @@ fn a_fresh_engine_that_fails_leaves_the_old_in_place() {
             assert_eq!(engines, [u64::from(old)]);
         }
         assert_eq!(told(&gateway, "the engine cannot be started"), 1);
+        until_told(&gateway, DEAD, count - 1);
         let deaths = deaths(&gateway);
         assert_eq!(deaths.len(), count - 1, "{deaths:?}");
         assert_eq!(deaths[0]["status"], "exit status: 3");
@@ -270,8 +272,8 @@ fn during_a_drain_it_is_ignored() {
     create(&release);
     assert_eq!(open.join().unwrap().status, 200);
     assert_eq!(gateway.wait().code(), Some(0));
+    until_told(&gateway, CLOSED, 1);
     assert_eq!(told(&gateway, STARTING), 0);
-    assert_eq!(told(&gateway, CLOSED), 1);
 }
 
 /// Its own binary is upgraded or removed: what runs can still start engines.
@@ -342,5 +344,6 @@ fn an_old_engine_that_dies_makes_way() {
         assert_eq!(reply.json()["pid"], successor);
     });
     assert_eq!(gateway.one_engine(), successor);
+    until_told(&gateway, DEAD, 1);
     assert_eq!(deaths(&gateway).len(), 1);
 }
