@@ -4,6 +4,7 @@
 use std::io;
 use std::process::ExitCode;
 
+use nix::sys::signal::SigSet;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
@@ -73,11 +74,13 @@ pub enum Asked {
 }
 
 impl Signals {
-    /// Catches SIGTERM, SIGINT and SIGHUP from here on.
+    /// Catches SIGTERM, SIGINT and SIGHUP from here on, also where the gateway was started
+    /// with signals blocked: it would hear none of them, nor of a child that has ended.
     ///
     /// # Errors
     /// The operating system's.
     pub fn catch() -> io::Result<Self> {
+        SigSet::empty().thread_set_mask()?;
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,

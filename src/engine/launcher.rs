@@ -9,6 +9,7 @@ use std::ffi::{CString, OsStr, OsString};
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStringExt;
+use std::path::Path;
 use std::process;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -21,8 +22,10 @@ use signal_hook::consts::FORBIDDEN;
 const MARK: &str = "--kidoban-launch";
 /// Behind stdin, stdout and stderr.
 const FIRST_OWN_FD: i32 = 3;
-/// The engine goes before the gateway when memory runs out.
-const OOM_SCORE_ADJ: &str = "500";
+/// By how much the engine goes before the gateway when memory runs out.
+const OOM_SCORE_ADJ_MORE: i32 = 500;
+const OOM_SCORE_ADJ_MAX: i32 = 1000;
+const OOM_SCORE_ADJ: &str = "/proc/self/oom_score_adj";
 /// The signals beyond are real-time ones, which nobody ignores by habit.
 const LAST_STANDARD_SIGNAL: i32 = 31;
 /// How the last line of a launcher that failed begins.
@@ -68,7 +71,7 @@ fn become_engine(mut arguments: impl Iterator<Item = OsString>) -> Result<Infall
     // Whatever the gateway was started with, the engine gets its three pipes.
     close_fds::set_fds_cloexec(FIRST_OWN_FD, &[]);
     // Not worth failing for: it only says who goes first when memory runs out.
-    let _ = fs::write("/proc/self/oom_score_adj", OOM_SCORE_ADJ);
+    let _ = raise_oom_score();
     let limit = Rlimit {
         current: open_files_soft.to_str().and_then(|n| n.parse().ok()),
         ..rustix::process::getrlimit(Resource::Nofile)
@@ -81,9 +84,15 @@ fn become_engine(mut arguments: impl Iterator<Item = OsString>) -> Result<Infall
     // Not `execvp`: that hands a file that is no program to a shell.
     let Err(errno) = nix::unistd::execv(&argv[0], &argv);
     let failure = io::Error::from(errno);
+    let shown = program.to_string_lossy();
+    // What is not found may be what the file names in its first line.
+    if failure.kind() == io::ErrorKind::NotFound && Path::new(&program).exists() {
+        let missing = format!("{shown}: its interpreter was not found");
+        return Err(io::Error::other(missing));
+    }
     Err(io::Error::new(
         failure.kind(),
-        format!("{}: {failure}", program.to_string_lossy()),
+        format!("{shown}: {failure}"),
     ))
 }
 
@@ -117,6 +126,16 @@ fn reset_signals() -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// On top of the gateway's own, which may stand high already.
+fn raise_oom_score() -> io::Result<()> {
+    let own: i32 = fs::read_to_string(OOM_SCORE_ADJ)?
+        .trim()
+        .parse()
+        .map_err(io::Error::other)?;
+    let raised = (own.max(0) + OOM_SCORE_ADJ_MORE).min(OOM_SCORE_ADJ_MAX);
+    fs::write(OOM_SCORE_ADJ, raised.to_string())
 }
 
 fn exit_code(failure: &io::Error) -> i32 {

@@ -113,7 +113,11 @@ impl<S: FnMut() -> io::Result<Box<dyn Process>>> Supervisor<S> {
             {
                 return Err(Ended::NeverRan { why, code });
             }
-            self.is_first &= event != Event::Reaped;
+            if event == Event::Reaped {
+                self.is_first = false;
+                // Its id may belong to others by now: nothing may be sent to it any more.
+                self.serving = None;
+            }
             let now = self.clock.nanos();
             for action in self.lifecycle.on(event, now, fastrand::f64())? {
                 self.carry_out(*action);

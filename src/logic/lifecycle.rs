@@ -297,7 +297,8 @@ impl Lifecycle {
                 self.state = State::Starting;
                 &[Action::Start]
             }
-            (State::Ending { .. }, Swap::None) => {
+            // Nobody is there to take over: what starts next is fresh, and starts now.
+            (State::Ending { .. }, Swap::None | Swap::Leaving) => {
                 self.state = State::Ending { start_at: now };
                 &[]
             }
@@ -306,8 +307,9 @@ impl Lifecycle {
                 self.swap = Swap::Warming;
                 &[Action::StartSuccessor]
             }
-            (
-                State::Starting | State::Probing | State::Idle | State::Busy | State::Ending { .. },
+            (State::Ending { .. }, Swap::Warming | Swap::Ready)
+            | (
+                State::Starting | State::Probing | State::Idle | State::Busy,
                 Swap::Warming | Swap::Ready | Swap::Leaving,
             ) => {
                 self.swap_again = true;

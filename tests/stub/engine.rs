@@ -21,11 +21,14 @@
 //! | `hang` | never goes on |
 //! | `close-stdout`, `close-stdin` | closes that end, and hangs |
 //! | `fork:SECONDS` | leaves a child behind that holds the pipes |
+//! | `fork-away:SECONDS` | the same, and the child leaves the process group |
+//! | `wait-for:FILE` | goes on once this file is there |
 //! | `env:NAME` | replies with `{"env":"value or null"}` |
 //! | `cwd`, `nofile` | replies with its directory, its soft descriptor limit |
 //!
 //! Arguments: `--greet TEXT` writes TEXT and a line end at start; `--exit N` exits at
-//! start; `--slow MS` takes that long for each turn; `--log FILE` appends each line seen.
+//! start; `--start-when FILE` reads nothing before this file is there; `--slow MS` takes
+//! that long for each turn; `--log FILE` appends each line seen.
 
 #![allow(
     clippy::unwrap_used,
@@ -37,6 +40,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, Write};
+use std::path::Path;
 use std::process::{Command, exit};
 use std::thread;
 use std::time::Duration;
@@ -57,6 +61,7 @@ fn main() {
         match flag.as_str() {
             "--greet" => say(format!("{value}\n").as_bytes()),
             "--exit" => exit(number(&value) as i32),
+            "--start-when" => wait_for(&value),
             "--slow" => habits.slow = Duration::from_millis(number(&value)),
             "--log" => habits.log = Some(value),
             _ => panic!("unknown argument {flag}"),
@@ -142,6 +147,11 @@ fn do_step(step: &str, reply: &Value) {
         "fork" => {
             Command::new("sleep").arg(argument).spawn().unwrap();
         }
+        "fork-away" => {
+            let mut away = Command::new("setsid");
+            away.args(["sleep", argument]).spawn().unwrap();
+        }
+        "wait-for" => wait_for(argument),
         "env" => say_line(&json!({ "env": std::env::var(argument).ok() })),
         "cwd" => say_line(&json!({ "cwd": std::env::current_dir().unwrap() })),
         "nofile" => {
@@ -165,6 +175,12 @@ fn say(bytes: &[u8]) {
 /// What stands in the place of a closed end.
 fn elsewhere() -> File {
     File::open("/dev/null").unwrap()
+}
+
+fn wait_for(file: &str) {
+    while !Path::new(file).exists() {
+        thread::sleep(Duration::from_millis(2));
+    }
 }
 
 fn hang() -> ! {

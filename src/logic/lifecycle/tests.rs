@@ -317,6 +317,35 @@ fn what_comes_between() {
     assert_eq!(seen, 18);
 }
 
+/// Also while one is being killed: what follows it need not wait, unless a successor does already.
+#[test]
+fn asked_for_while_one_ends_the_next_starts_at_once() {
+    let alone: &[Event] = &[];
+    let old_leaves: &[Event] = &[E::SwapAsked, E::SuccessorReady];
+    let fresh_leaves: &[Event] = &[E::SwapAsked, E::SuccessorFailed];
+    for way in [alone, old_leaves, fresh_leaves] {
+        let mut life = Lifecycle::new(Duration::from_secs(10), false);
+        for death in [E::CannotStart; 9] {
+            life.on(E::StartDue, 0, 0.5).unwrap();
+            life.on(death, 0, 0.5).unwrap();
+        }
+        for step in [&[E::StartDue, E::Started], way, &[E::Failed]].concat() {
+            life.on(step, 0, 0.5).unwrap();
+        }
+        let State::Ending { start_at } = life.state() else {
+            panic!("{:?}", life.state());
+        };
+        assert!(start_at > 1_000_000_000, "a pause is due: {start_at}");
+        assert!(life.on(E::SwapAsked, 7, 0.5).unwrap().is_empty());
+        life.on(E::Reaped, 8, 0.5).unwrap();
+        assert_eq!(life.state(), State::Down { start_at: 7 }, "{way:?}");
+        if !way.is_empty() {
+            assert!(life.on(E::OldGone, 9, 0.5).unwrap().is_empty());
+        }
+        assert_eq!(life.swap(), Swap::None);
+    }
+}
+
 #[test]
 fn an_engine_that_cannot_start_waits_longer_and_longer() {
     let mut life = Lifecycle::new(Duration::from_secs(10), false);

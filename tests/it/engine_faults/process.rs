@@ -221,7 +221,7 @@ fn an_engine_without_its_interpreter_is_a_death() {
         line.contains("cannot start the engine")
     });
     gateway.wait_for_log("a death", |record| {
-        record["message"] == "the engine is dead" && record["status"] == "exit status: 127"
+        record["message"] == "the engine is dead" && record["status"] == "exit status: 126"
     });
     fs::rename(&whole, &engine).unwrap();
     until("it is back", || {

@@ -45,6 +45,7 @@ const SOCKET_BYTES: usize = 64 * 1024;
 /// The gateway, and what its engines saw.
 pub struct World {
     gateway: Arc<Gateway>,
+    engine: Engine,
     connections: Arc<Connections>,
     seen: Arc<Mutex<Vec<String>>>,
     starts: Arc<Mutex<Vec<Instant>>>,
@@ -137,7 +138,8 @@ impl World {
         tokio::spawn(supervisor.run(std::future::pending()));
         Self {
             connections: Arc::new(Connections::new(config.connections)),
-            gateway: Arc::new(Gateway::new(config, queue, Drain::default(), clock)),
+            gateway: Arc::new(Gateway::new(config, queue.clone(), Drain::default(), clock)),
+            engine: queue,
             seen,
             starts,
         }
@@ -202,6 +204,11 @@ impl World {
                 ended = connection => panic!("closed without an answer: {ended:?}"),
             }
         })
+    }
+
+    /// What SIGHUP asks for.
+    pub fn swap(&self) {
+        self.engine.swap();
     }
 
     /// The marks of the lines that engines have read, in order.
