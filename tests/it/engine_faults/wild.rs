@@ -137,6 +137,21 @@ fn an_engine_that_works_once_and_then_crashes() {
     assert_eq!(seen.marks(), expected, "every line once");
 }
 
+/// A program that was made to serve once, and takes its time to start: a whole reply stands, whatever follows it.
+#[test]
+fn an_engine_for_one_turn_that_is_slow_to_start() {
+    let script = r#"sleep 0.1; read -r line; echo "{\"pid\":$$}""#;
+    let gateway = gateway(&[]).engine(&["sh", "-c", script]).start();
+    for _ in 0..4 {
+        let reply = until("the engine is up", || {
+            let reply = gateway.turn(&turn("own", &json!([])));
+            (reply.code() != "engine_down").then_some(reply)
+        });
+        assert_eq!(reply.status, 200, "{}", reply.text());
+        until_replaced(&gateway, &reply.json()["pid"]);
+    }
+}
+
 /// Only the twenty-first start answers the probe; until then nobody is let in, and nothing is tried in a tight loop.
 #[test]
 fn an_engine_that_fails_to_start_twenty_times() {
@@ -246,4 +261,28 @@ fn an_engine_that_is_slow_to_begin_reading_is_believed() {
         assert_eq!(reply.json()["mark"], mark);
         assert_eq!(reply.json()["pid"], pid, "the engine is the same");
     }
+}
+
+/// Eight seconds of real time: that its line lies unread so long makes a fresh engine no suspect.
+#[test]
+fn an_engine_that_needs_eight_seconds_to_start() {
+    let stub = crate::harness::stub_engine();
+    let needs_long = |options: &[&str]| {
+        gateway(options).engine(&["sh", "-c", "sleep 8; exec \"$0\"", stub.to_str().unwrap()])
+    };
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let gateway = needs_long(&["--reply-timeout", "15s"]).start();
+            let reply = gateway.turn(&turn("patient", &json!([])));
+            assert_eq!(reply.status, 200, "{}", reply.text());
+            assert_eq!(reply.json()["mark"], "patient");
+        });
+        scope.spawn(|| {
+            let probe = r#"{"kind":"look"}"#;
+            let gateway =
+                needs_long(&["--reply-timeout", "15s", "--ready-probe", probe]).start_unready();
+            let reply = served(&gateway, "probed");
+            assert_eq!(reply.json()["lines"], 2, "the probe was the first");
+        });
+    });
 }
