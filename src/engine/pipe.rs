@@ -21,6 +21,9 @@ use crate::logic::frame::{Lines, TooLong};
 const READ_BYTES_MIN: usize = 8 * 1024;
 /// An engine that waits for its line has begun to read it after so long.
 const READS_WITHIN: Duration = Duration::from_millis(10);
+/// When that was to be seen and the gateway itself had no time to look until so much
+/// later, a reply that is there by then tells nothing. Timers may be late by a millisecond or two.
+const LOOKS_WITHIN: Duration = Duration::from_millis(3);
 /// A reply of one that had not is held back until nothing has followed it for so many
 /// times as long as it took, and at least so long.
 const QUIET_TIMES: u32 = 3;
@@ -207,11 +210,17 @@ impl Exchange {
                 Ok(Some(Ok(_))) if self.is_unread(process) => {
                     return Err(self.broken(Fault::OutOfStep));
                 }
-                Ok(Some(done)) => return done.map_err(|fault| self.broken(fault)),
+                Ok(Some(done)) => {
+                    self.is_doubtful |= look_at.is_some_and(|at| clock::now() > at + LOOKS_WITHIN);
+                    return done.map_err(|fault| self.broken(fault));
+                }
                 Ok(None) => break,
                 Err(_) => {
                     self.look_at = None;
-                    self.is_doubtful = self.is_unread(process);
+                    // In this order: one that is in step reads, and only then writes.
+                    let is_unread = self.is_unread(process);
+                    self.is_doubtful =
+                        is_unread || (lines.is_empty() && process.unread_bytes() > 0);
                 }
             }
         }

@@ -204,6 +204,8 @@ fn a_late_line_costs_one_turn_and_reaches_nobody() {
             "newline"
         ]),
         json!(["reply", "late:30"]),
+        // A gateway that gets no time to look when it should does not take that for a good sign.
+        json!(["reply", "late-unseen:30"]),
     ] {
         let gateway = gateway(&[]).start();
         let before = served(&gateway, "before").json()["pid"].clone();
