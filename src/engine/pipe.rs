@@ -21,6 +21,9 @@ use crate::logic::frame::{Lines, TooLong};
 const READ_BYTES_MIN: usize = 8 * 1024;
 /// An engine that waits for its line has begun to read it after so long.
 const READS_WITHIN: Duration = Duration::from_millis(10);
+/// When that was to be seen and the gateway itself had no time to look until so much
+/// later, a reply that is there by then tells nothing. Timers may be late by a millisecond or two.
+const LOOKS_WITHIN: Duration = Duration::from_millis(3);
 /// A reply of one that had not is held back until nothing has followed it for so many
 /// times as long as it took, and at least so long.
 const QUIET_TIMES: u32 = 3;
@@ -109,6 +112,8 @@ pub struct Exchange {
     look_at: Option<Instant>,
     /// It had not: whatever is written then may answer an earlier line.
     is_doubtful: bool,
+    /// The first line that this engine gets: there is no earlier one whose reply could come.
+    is_first: bool,
     /// A doubtful reply, and until when nothing may follow it.
     held: Option<(Bytes, Instant)>,
 }
@@ -122,8 +127,8 @@ enum Stdout {
 }
 
 impl Exchange {
-    /// Of this line, its line end included; nothing is written yet.
-    pub fn new(line: Bytes) -> Self {
+    /// Of this line, its line end included; nothing is written yet. `is_first`: the engine has replied to no other.
+    pub fn new(line: Bytes, is_first: bool) -> Self {
         let begun_at = clock::now();
         Self {
             line,
@@ -132,6 +137,7 @@ impl Exchange {
             begun_at,
             look_at: Some(begun_at + READS_WITHIN),
             is_doubtful: false,
+            is_first,
             held: None,
         }
     }
@@ -140,7 +146,9 @@ impl Exchange {
     ///
     /// An engine that is in step is waiting for its line and reads it at once. One that
     /// does not may be starved, or busy with an earlier line, whose reply this would be:
-    /// so its reply is held back until nothing has followed it for a while.
+    /// so its reply is held back until nothing has followed it for a while. One that has
+    /// its first line may take its time to start: only a greeting could stand there, and
+    /// that is followed soon.
     ///
     /// Cancel-safe: called again, it goes on where it was.
     ///
@@ -160,13 +168,24 @@ impl Exchange {
                 return Ok(reply);
             }
             let now = clock::now();
-            let quiet = (now - self.begun_at).saturating_mul(QUIET_TIMES);
-            self.held = Some((reply, now + quiet.max(QUIET_MIN)));
+            let took = now - self.begun_at;
+            let quiet = if self.is_first {
+                QUIET_MIN
+            } else {
+                took.saturating_mul(QUIET_TIMES).max(QUIET_MIN)
+            };
+            self.held = Some((reply, now + quiet));
         }
         let Some((reply, until)) = self.held.clone() else {
             return Err(self.broken(Fault::OutOfStep));
         };
         match timeout_at(until, watch_idle(process)).await {
+            // An end after the first reply is no second one.
+            Ok(Fault::Exited | Fault::StdoutClosed)
+                if self.is_first && process.unread_bytes() == 0 =>
+            {
+                Ok(reply)
+            }
             Ok(_) => Err(self.broken(Fault::OutOfStep)),
             Err(_) => Ok(reply),
         }
@@ -191,11 +210,17 @@ impl Exchange {
                 Ok(Some(Ok(_))) if self.is_unread(process) => {
                     return Err(self.broken(Fault::OutOfStep));
                 }
-                Ok(Some(done)) => return done.map_err(|fault| self.broken(fault)),
+                Ok(Some(done)) => {
+                    self.is_doubtful |= look_at.is_some_and(|at| clock::now() > at + LOOKS_WITHIN);
+                    return done.map_err(|fault| self.broken(fault));
+                }
                 Ok(None) => break,
                 Err(_) => {
                     self.look_at = None;
-                    self.is_doubtful = self.is_unread(process);
+                    // In this order: one that is in step reads, and only then writes.
+                    let is_unread = self.is_unread(process);
+                    self.is_doubtful =
+                        is_unread || (lines.is_empty() && process.unread_bytes() > 0);
                 }
             }
         }

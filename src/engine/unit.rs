@@ -44,6 +44,8 @@ pub(super) struct Unit {
     never_ran: Option<(String, u8)>,
     /// The turn that failed with it.
     victim: Option<Waiting>,
+    /// It has not replied to any line yet, the probe included.
+    is_fresh: bool,
     started_at: Instant,
     sent_at: Instant,
     turns_served: u64,
@@ -68,6 +70,7 @@ impl Unit {
             fault: None,
             never_ran: None,
             victim: None,
+            is_fresh: true,
             started_at: now,
             sent_at: now,
             turns_served: 0,
@@ -104,6 +107,7 @@ impl Unit {
         let broken = match timeout_at(self.sent_at + self.reply_timeout, run).await {
             Ok(Ok(reply)) => {
                 self.exchange = None;
+                self.is_fresh = false;
                 // What a probe is answered with is nobody's business.
                 self.reply = self.turn.is_some().then_some(reply);
                 return Event::Replied;
@@ -231,7 +235,7 @@ impl Unit {
     }
 
     fn send(&mut self, line: Bytes) {
-        self.exchange = Some(Exchange::new(line));
+        self.exchange = Some(Exchange::new(line, self.is_fresh));
         self.sent_at = clock::now();
     }
 

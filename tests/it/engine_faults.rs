@@ -3,6 +3,7 @@
 //! what is left of them, are in `process`.
 
 mod process;
+mod wild;
 
 use std::fs;
 use std::path::PathBuf;

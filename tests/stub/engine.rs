@@ -19,6 +19,8 @@
 //! | `exit:N` | exits |
 //! | `abort` | dies by a signal |
 //! | `hang` | never goes on |
+//! | `late:MS` | waits until the next line is there, MS more, and writes a line that is nobody's before it reads it |
+//! | `late-unseen:MS` | the same, and its parent is stopped from the next line's coming until it was read |
 //! | `close-stdout`, `close-stdin` | closes that end, and hangs |
 //! | `fork:SECONDS` | leaves a child behind that holds the pipes |
 //! | `fork-away:SECONDS` | the same, and the child leaves the process group |
@@ -28,7 +30,8 @@
 //!
 //! Arguments: `--greet TEXT` writes TEXT and a line end at start; `--exit N` exits at
 //! start; `--start-when FILE` reads nothing before this file is there; `--slow MS` takes
-//! that long for each turn; `--log FILE` appends each line seen.
+//! that long for each turn; `--sip N` reads at most N bytes a millisecond; `--log FILE`
+//! appends each line seen.
 
 #![allow(
     clippy::unwrap_used,
@@ -39,17 +42,19 @@
 )]
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Command, exit};
 use std::thread;
 use std::time::Duration;
 
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 #[derive(Default)]
 struct Habits {
     slow: Duration,
+    sip: Option<usize>,
     log: Option<String>,
 }
 
@@ -63,11 +68,15 @@ fn main() {
             "--exit" => exit(number(&value) as i32),
             "--start-when" => wait_for(&value),
             "--slow" => habits.slow = Duration::from_millis(number(&value)),
+            "--sip" => habits.sip = Some(number(&value) as usize),
             "--log" => habits.log = Some(value),
             _ => panic!("unknown argument {flag}"),
         }
     }
-    let mut stdin = io::stdin().lock();
+    let mut stdin: Box<dyn BufRead> = match habits.sip {
+        Some(bytes) => Box::new(BufReader::with_capacity(bytes, Sips(stdin_file()))),
+        None => Box::new(io::stdin().lock()),
+    };
     let mut line = Vec::new();
     let mut lines = 0;
     while stdin.read_until(b'\n', &mut line).unwrap_or(0) > 0 {
@@ -136,6 +145,23 @@ fn do_step(step: &str, reply: &Value) {
         "exit" => exit(number(argument) as i32),
         "abort" => std::process::abort(),
         "hang" => hang(),
+        "late" | "late-unseen" => {
+            while rustix::io::ioctl_fionread(rustix::stdio::stdin()).unwrap() == 0 {
+                thread::sleep(Duration::from_micros(200));
+            }
+            if step == "late-unseen" {
+                let parent = rustix::process::getppid().unwrap();
+                rustix::process::kill_process(parent, Signal::STOP).unwrap();
+                thread::spawn(move || {
+                    while rustix::io::ioctl_fionread(rustix::stdio::stdin()).unwrap() > 0 {
+                        thread::sleep(Duration::from_millis(1));
+                    }
+                    rustix::process::kill_process(parent, Signal::CONT).unwrap();
+                });
+            }
+            thread::sleep(Duration::from_millis(number(argument)));
+            say(b"{\"mark\":\"nobody's\"}\n");
+        }
         "close-stdout" => {
             rustix::stdio::dup2_stdout(elsewhere()).unwrap();
             hang()
@@ -159,6 +185,21 @@ fn do_step(step: &str, reply: &Value) {
             say_line(&json!({ "nofile": limit.current }));
         }
         _ => panic!("unknown step {step}"),
+    }
+}
+
+/// Past std's own buffer.
+fn stdin_file() -> File {
+    File::from(rustix::stdio::stdin().try_clone_to_owned().unwrap())
+}
+
+/// Reads little at a time, and slowly.
+struct Sips(File);
+
+impl Read for Sips {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        thread::sleep(Duration::from_millis(1));
+        self.0.read(buffer)
     }
 }
 

@@ -98,24 +98,6 @@ fn it_leads_a_group_of_its_own_and_no_signal_is_blocked_or_ignored() {
 }
 
 #[test]
-fn killed_while_idle_it_is_soon_back() {
-    let gateway = gateway(&[]).start();
-    let before = served(&gateway, "before").json()["pid"].clone();
-    let killed_at = Instant::now();
-    kill_engine(&gateway);
-    let after = until("the next engine serves", || {
-        let reply = gateway.turn(&turn("after", &json!([])));
-        (reply.status == 200).then(|| reply.json())
-    });
-    assert_ne!(after["pid"], before);
-    assert!(
-        killed_at.elapsed() < Duration::from_secs(5),
-        "the first deaths cost no pause"
-    );
-    gateway.one_engine();
-}
-
-#[test]
 fn fifty_deaths_leave_nothing_behind() {
     let gateway = gateway(&[]).start();
     let seconds = unique_seconds(&gateway);
