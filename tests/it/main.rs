@@ -19,6 +19,7 @@ mod demo;
 mod early_answers;
 mod engine_faults;
 mod engine_stderr;
+mod fair_queue;
 mod gates;
 mod health;
 mod house;
