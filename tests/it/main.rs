@@ -29,6 +29,7 @@ mod log;
 mod options;
 mod options_bad_values;
 mod options_obeyed;
+mod promptness;
 mod protocol;
 mod rate_limit;
 mod readme;
