@@ -212,8 +212,8 @@ fn who_leaves_makes_room_at_once() {
     assert_eq!(held.seen(), ["first", "stays", "comes"]);
 }
 
-/// What one turn takes.
-const TURN: Duration = Duration::from_millis(15);
+/// What the engine takes for one turn: enough to be most of it on a machine that does other things too.
+const TURN: Duration = Duration::from_millis(30);
 /// Polite clients; together they ask for half of what the engine can serve.
 const POLITE: u32 = 10;
 const POLITE_EVERY: Duration = TURN.saturating_mul(2 * POLITE);
@@ -246,8 +246,9 @@ fn ask_at_pace(
     (served, refused)
 }
 
-/// The polite clients' share of served turns, and the median of what these took.
-fn polite_beside_greedy(options: &[&str], seconds: u64) -> (f64, Duration) {
+/// The polite clients' share of served turns, and how many turn times these took in the
+/// median. The engine is never idle, so a turn time is what it needed for each, all told.
+fn polite_beside_greedy(options: &[&str], seconds: u64) -> (f64, f64) {
     let mut all = vec!["--limit-for", "10.0.0.200/32=off"];
     all.extend(options);
     let gateway = Gateway::unlimited(&all)
@@ -266,9 +267,11 @@ fn polite_beside_greedy(options: &[&str], seconds: u64) -> (f64, Duration) {
     let polite: Vec<_> = (1..=POLITE)
         .map(|n| play(n, began + POLITE_EVERY * n / POLITE, POLITE_EVERY))
         .collect();
-    let mut refused_greedy = 0;
+    let (mut served_greedy, mut refused_greedy) = (0, 0);
     for player in greedy {
-        refused_greedy += player.join().unwrap().1;
+        let (served, refused) = player.join().unwrap();
+        served_greedy += served.len();
+        refused_greedy += refused;
     }
     assert!(refused_greedy > 100, "it was greedy: {refused_greedy}");
     let (mut took, mut refused) = (Vec::new(), 0);
@@ -277,31 +280,30 @@ fn polite_beside_greedy(options: &[&str], seconds: u64) -> (f64, Duration) {
         took.extend(of_one.0);
         refused += of_one.1;
     }
+    let whole = began.elapsed();
     took.sort();
     let count = |n: usize| f64::from(u32::try_from(n).unwrap());
     let share = count(took.len()) / count(took.len() + refused);
-    let median = took.get(took.len() / 2).copied().unwrap_or(Duration::MAX);
-    println!("{options:?}: {share:.3} of the polite turns, median {median:?}");
+    let turn = whole.as_secs_f64() / count(took.len() + served_greedy);
+    let median = took.get(took.len() / 2);
+    let median = median.map_or(f64::INFINITY, |took| took.as_secs_f64() / turn);
+    println!(
+        "{options:?}: {share:.3} of the polite turns, median {median:.2} turns of {turn:.4} s"
+    );
     (share, median)
 }
 
-/// The median is the best of up to three rounds, since whatever else runs on this machine only ever
-/// makes a turn slower; the share holds in each of them.
+/// The median is the best of up to three rounds: on a machine that is kept busy by others, the polite may
+/// ask for more than the engine can serve after all. The share holds in each of them.
 #[test]
 fn polite_clients_get_their_turns_beside_a_greedy_one() {
     let mut medians = Vec::new();
-    for _ in 0..3 {
+    while medians.len() < 3 && medians.iter().all(|median| *median >= 4.0) {
         let (share, median) = polite_beside_greedy(&[], 6);
         assert!(share >= 0.99, "{share}");
         medians.push(median);
-        if median < 4 * TURN {
-            break;
-        }
     }
-    assert!(
-        medians.iter().any(|median| *median < 4 * TURN),
-        "{medians:?}"
-    );
+    assert!(medians.iter().any(|median| *median < 4.0), "{medians:?}");
 
     let (share, _) = polite_beside_greedy(&["--queue-order", "fifo"], 3);
     assert!(share < 0.5, "the contrast: {share}");
