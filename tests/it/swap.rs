@@ -35,12 +35,14 @@ fn stays_healthy(gateway: &Running, done: &AtomicBool) -> usize {
     asked
 }
 
-/// Plays until `done`: every turn is answered, and with its own reply. The engines seen.
+/// Plays until `done`, and one turn more: every turn is answered, and with its own reply. The engines seen.
 fn plays(gateway: &Running, player: usize, done: &AtomicBool) -> Vec<u64> {
     let mut connection = Connection::open(gateway.address()).unwrap();
     let mut engines = Vec::new();
     let mut turns = 0;
-    while !done.load(Ordering::Relaxed) {
+    let mut is_last = false;
+    while !is_last {
+        is_last = done.load(Ordering::Relaxed);
         let mark = format!("{player}.{turns}");
         let turn = json!({ "kind": "look", "mark": mark, "do": ["sleep:2", "reply"] });
         let reply = connection.send(&Request::turn(turn.to_string())).unwrap();
