@@ -106,3 +106,26 @@ fn files_say_what_they_are_for_and_stay_small() {
         assert!(lines <= most, "{shown} has {lines} lines");
     }
 }
+
+/// One looks for nothing among things that nobody needs.
+#[test]
+fn the_top_level_is_short() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut visible: Vec<_> = fs::read_dir(root)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| !name.starts_with('.') && name != "target")
+        .collect();
+    visible.sort();
+    let expected = [
+        "Cargo.lock",
+        "Cargo.toml",
+        "Dockerfile",
+        "LICENSE",
+        "README.md",
+        "config",
+        "src",
+        "tests",
+    ];
+    assert_eq!(visible, expected);
+}

@@ -22,6 +22,7 @@ mod engine_stderr;
 mod gates;
 mod health;
 mod house;
+mod image;
 mod in_memory;
 mod listening;
 mod log;
