@@ -121,7 +121,8 @@ pub async fn run(
     gateway.serve_files(files);
 
     let (close_engine, closing) = watch::channel(false);
-    let orphans = Orphans::adopt().map_err(|error| StartError::System("adopt orphans", error))?;
+    let (orphans, child_ended) =
+        Orphans::adopt().map_err(|error| StartError::System("adopt orphans", error))?;
     let orphans = Arc::new(orphans);
     let starts_beside = Arc::clone(&orphans);
     let supervisor = Supervisor::new(&engine, config.terms.clone(), clock, move || {
@@ -141,8 +142,7 @@ pub async fn run(
     }
 
     tasks.spawn(async move {
-        let Err(error) = orphans.reap().await;
-        warn!(%error, "what engines leave behind is not reaped");
+        orphans.reap(child_ended).await;
     });
     let reload = Arc::new(Notify::new());
     tasks.spawn(reload_when_asked(Arc::clone(&gateway), Arc::clone(&reload)));

@@ -9,7 +9,7 @@ use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::process::{Pid, WaitOptions, getpid, set_child_subreaper, waitpid};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// The engines that are not to be taken for orphans.
 #[derive(Debug, Default)]
@@ -18,13 +18,14 @@ pub struct Orphans {
 }
 
 impl Orphans {
-    /// From here on, processes whose parent ends become children of this one (`PR_SET_CHILD_SUBREAPER`).
+    /// From here on, processes whose parent ends become children of this one
+    /// (`PR_SET_CHILD_SUBREAPER`), and none ends unnoticed: [`Orphans::reap`] wants what is told here.
     ///
     /// # Errors
     /// The operating system's.
-    pub fn adopt() -> io::Result<Self> {
+    pub fn adopt() -> io::Result<(Self, Signal)> {
         set_child_subreaper(Some(getpid()))?;
-        Ok(Self::default())
+        Ok((Self::default(), signal(SignalKind::child())?))
     }
 
     /// This child is an engine.
@@ -38,11 +39,7 @@ impl Orphans {
     }
 
     /// Reaps them as they end.
-    ///
-    /// # Errors
-    /// When the signal cannot be caught.
-    pub async fn reap(&self) -> io::Result<Infallible> {
-        let mut child_ended = signal(SignalKind::child())?;
+    pub async fn reap(&self, mut child_ended: Signal) -> Infallible {
         loop {
             child_ended.recv().await;
             for child in children() {

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use rustix::process::Signal;
 use serde::de::IgnoredAny;
 use tokio::io::{AsyncReadExt, ReadBuf};
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, timeout_at};
 
 use super::process::Process;
 use crate::clock;
@@ -28,6 +28,8 @@ const LOOKS_WITHIN: Duration = Duration::from_millis(3);
 /// times as long as it took, and at least so long.
 const QUIET_TIMES: u32 = 3;
 const QUIET_MIN: Duration = Duration::from_millis(50);
+/// And no longer than this: the reply is there, and somebody waits for it.
+const QUIET_MAX: Duration = Duration::from_secs(5);
 /// How long the last bytes of an engine that has exited may take to be read, when a
 /// process outside its group holds the pipe open. Inside the group all are dead by then.
 const LAST_BYTES: Duration = Duration::from_millis(100);
@@ -101,6 +103,24 @@ pub async fn exited(process: &mut dyn Process) {
     poll_fn(|cx| process.poll_exited(cx)).await;
 }
 
+/// The same, and whatever it still writes is read and dropped: nobody who wants to leave
+/// is held by a full pipe. Cancel-safe.
+pub async fn exited_unheard(process: &mut dyn Process) {
+    let mut has_ended = false;
+    poll_fn(|cx| {
+        let mut chunk = [0; 4096];
+        while !has_ended {
+            let mut buffer = ReadBuf::new(&mut chunk);
+            match Pin::new(&mut *process).poll_read(cx, &mut buffer) {
+                Poll::Ready(read) => has_ended = read.is_err() || buffer.filled().is_empty(),
+                Poll::Pending => break,
+            }
+        }
+        process.poll_exited(cx)
+    })
+    .await;
+}
+
 /// One line's way in and its reply's way out. All that is known of it is kept here.
 #[derive(Debug)]
 pub struct Exchange {
@@ -116,6 +136,8 @@ pub struct Exchange {
     is_first: bool,
     /// A doubtful reply, and until when nothing may follow it.
     held: Option<(Bytes, Instant)>,
+    /// It has exited: how long its last bytes are waited for.
+    last_bytes_until: Option<Instant>,
 }
 
 /// What was seen on stdout, once there is something to tell.
@@ -139,6 +161,7 @@ impl Exchange {
             is_doubtful: false,
             is_first,
             held: None,
+            last_bytes_until: None,
         }
     }
 
@@ -150,6 +173,8 @@ impl Exchange {
     /// its first line may take its time to start: only a greeting could stand there, and
     /// that is followed soon.
     ///
+    /// The reply must be whole by `deadline`; a doubtful one may be held beyond it.
+    ///
     /// Cancel-safe: called again, it goes on where it was.
     ///
     /// # Errors
@@ -158,12 +183,20 @@ impl Exchange {
         &mut self,
         process: &mut dyn Process,
         lines: &mut Lines,
+        deadline: Instant,
     ) -> Result<Bytes, Broken> {
         if self.written == 0 && process.unread_bytes() > 0 {
             return Err(self.broken(Fault::Unasked));
         }
         if self.held.is_none() {
-            let reply = self.bring_through(process, lines).await?;
+            let bringing = self.bring_through(process, lines);
+            let Ok(brought) = timeout_at(deadline, bringing).await else {
+                return Err(Broken {
+                    fault: Fault::TimedOut,
+                    unsent: false,
+                });
+            };
+            let reply = brought?;
             if !self.is_doubtful {
                 return Ok(reply);
             }
@@ -172,7 +205,7 @@ impl Exchange {
             let quiet = if self.is_first {
                 QUIET_MIN
             } else {
-                took.saturating_mul(QUIET_TIMES).max(QUIET_MIN)
+                took.saturating_mul(QUIET_TIMES).clamp(QUIET_MIN, QUIET_MAX)
             };
             self.held = Some((reply, now + quiet));
         }
@@ -226,8 +259,9 @@ impl Exchange {
         }
         // What it wrote before it exited is in the pipe. Who else holds that pipe dies with the group.
         process.signal_group(Signal::KILL);
+        let until = *(self.last_bytes_until).get_or_insert_with(|| clock::now() + LAST_BYTES);
         let rest = poll_fn(|cx| self.poll(process, lines, cx));
-        let fault = match timeout(LAST_BYTES, rest).await {
+        let fault = match timeout_at(until, rest).await {
             Ok(Ok(reply)) => return Ok(reply),
             Ok(Err(Fault::StdoutClosed | Fault::StdinClosed)) | Err(_) => Fault::Exited,
             Ok(Err(fault)) => fault,

@@ -256,10 +256,10 @@ impl Process for ChildProcess {
     }
 
     fn reap(&mut self) -> io::Result<ExitStatus> {
-        let status = self.child.wait()?;
+        // Whatever comes of it, nobody of this id is ours any more.
         self.reaped = true;
         self.orphans.may_go(self.group);
-        Ok(status)
+        self.child.wait()
     }
 
     fn poll_last_words(&mut self, cx: &mut Context<'_>) -> Poll<Vec<String>> {

@@ -157,7 +157,7 @@ impl<S: FnMut() -> io::Result<Box<dyn Process>>> Supervisor<S> {
                 self.serving = self.successor.take();
             }
             Action::DropSuccessor => {
-                warn!("the fresh engine failed; the old one stays");
+                warn!("the fresh engine failed");
                 let terms = self.terms.clone();
                 let gone = self.successor.take();
                 self.leaving = Some(tokio::spawn(async move {
@@ -205,8 +205,11 @@ impl<S: FnMut() -> io::Result<Box<dyn Process>>> Supervisor<S> {
             successor.kill();
             successor.die(&self.terms).await;
         }
-        if let Some(serving) = self.serving {
-            serving.leave().await;
+        match (self.serving, self.lifecycle.state()) {
+            // Dying already: its death is still to be told.
+            (Some(mut dying), State::Ending { .. }) => dying.die(&self.terms).await,
+            (Some(serving), _) => serving.leave().await,
+            (None, _) => {}
         }
         if let Some(leaving) = self.leaving {
             left(Some(&mut { leaving })).await;

@@ -14,7 +14,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tracing::{info, warn};
 
 use super::launcher;
-use super::pipe::{self, Broken, Exchange, Fault};
+use super::pipe::{self, Exchange, Fault};
 use super::process::Process;
 use super::supervisor::Terms;
 use super::{Ended, Outcome, Shared, Waiting};
@@ -42,6 +42,8 @@ pub(super) struct Unit {
     reply: Option<Bytes>,
     fault: Option<Fault>,
     never_ran: Option<(String, u8)>,
+    /// It has exited: how long its last words are waited for.
+    last_words_until: Option<Instant>,
     /// The turn that failed with it.
     victim: Option<Waiting>,
     /// It has not replied to any line yet, the probe included.
@@ -69,6 +71,7 @@ impl Unit {
             reply: None,
             fault: None,
             never_ran: None,
+            last_words_until: None,
             victim: None,
             is_fresh: true,
             started_at: now,
@@ -103,20 +106,17 @@ impl Unit {
         let Some(exchange) = &mut self.exchange else {
             return Event::Failed;
         };
-        let run = exchange.run(self.process.as_mut(), &mut self.lines);
-        let broken = match timeout_at(self.sent_at + self.reply_timeout, run).await {
-            Ok(Ok(reply)) => {
+        let deadline = self.sent_at + self.reply_timeout;
+        let run = exchange.run(self.process.as_mut(), &mut self.lines, deadline);
+        let broken = match run.await {
+            Ok(reply) => {
                 self.exchange = None;
                 self.is_fresh = false;
                 // What a probe is answered with is nobody's business.
                 self.reply = self.turn.is_some().then_some(reply);
                 return Event::Replied;
             }
-            Ok(Err(broken)) => broken,
-            Err(_) => Broken {
-                fault: Fault::TimedOut,
-                unsent: false,
-            },
+            Err(broken) => broken,
         };
         self.fault = Some(broken.fault);
         if broken.unsent && self.turn.is_some() {
@@ -222,15 +222,16 @@ impl Unit {
     }
 
     async fn exits_within(&mut self, time: Duration) -> bool {
-        timeout(time, pipe::exited(self.process.as_mut()))
+        timeout(time, pipe::exited_unheard(self.process.as_mut()))
             .await
             .is_ok()
     }
 
     async fn end(&mut self) -> (io::Result<ExitStatus>, Vec<String>) {
         pipe::exited(self.process.as_mut()).await;
+        let until = *(self.last_words_until).get_or_insert_with(|| clock::now() + LAST_WORDS);
         let last_words = pipe::last_words(self.process.as_mut());
-        let last_words = timeout(LAST_WORDS, last_words).await.unwrap_or_default();
+        let last_words = timeout_at(until, last_words).await.unwrap_or_default();
         (self.process.reap(), last_words)
     }
 

@@ -168,7 +168,7 @@ impl Lifecycle {
         match event {
             Event::SwapAsked => Ok(self.swap_asked(now)),
             Event::SuccessorReady | Event::SuccessorFailed | Event::OldGone => {
-                self.on_swap_event(event)
+                self.on_swap_event(event, now)
             }
             Event::StartDue
             | Event::Started
@@ -206,6 +206,7 @@ impl Lifecycle {
             (State::Idle, Event::TurnTaken) => (State::Busy, &[]),
             (State::Busy, Event::Replied) if self.swap == Swap::Ready => {
                 self.swap = Swap::Leaving;
+                self.started_at = now;
                 (State::Idle, &[Action::Answer, Action::HandOver])
             }
             (State::Busy, Event::Replied) => (State::Idle, &[Action::Answer]),
@@ -252,11 +253,12 @@ impl Lifecycle {
         Ok(actions)
     }
 
-    fn on_swap_event(&mut self, event: Event) -> Result<&'static [Action], Illegal> {
+    fn on_swap_event(&mut self, event: Event, now: Nanos) -> Result<&'static [Action], Illegal> {
         let (next, actions): (_, &[Action]) = match (self.swap, event) {
             (Swap::Warming, Event::SuccessorReady) => match self.state {
                 State::Idle | State::Probing => {
                     self.state = State::Idle;
+                    self.started_at = now;
                     (Swap::Leaving, &[Action::HandOver])
                 }
                 // Between two turns, or when nothing is left of the old one.
@@ -264,6 +266,11 @@ impl Lifecycle {
                 State::Down { .. } | State::Starting => return Err(self.illegal(event)),
             },
             (Swap::Warming | Swap::Ready, Event::SuccessorFailed) => {
+                if let (State::Ending { start_at }, true) = (&mut self.state, self.swap_again) {
+                    // Nobody is left to take over, and a start was asked for.
+                    *start_at = now;
+                    self.swap_again = false;
+                }
                 (Swap::Leaving, &[Action::DropSuccessor])
             }
             (Swap::Leaving, Event::OldGone) => match self.state {

@@ -97,6 +97,7 @@ impl<T> Queue<T> {
                 Line::new()
             })
             .push_back((number, turn));
+        self.bound_empty_lines();
         Ok((PlaceId { client, number }, pushed_out))
     }
 
@@ -182,13 +183,20 @@ impl<T> Queue<T> {
         self.lines.get(&client).is_none_or(VecDeque::is_empty)
     }
 
-    /// While newcomers never end, the rotation is not walked, and clients that left stay in it.
+    /// While newcomers never end the rotation is not walked, and while a turn takes long
+    /// nothing is: clients that left would stay in both.
     fn bound_empty_lines(&mut self) {
         if self.lines.len() <= self.places_max + EMPTY_LINES_MAX {
             return;
         }
-        let oldest = (self.rotation.iter()).position(|client| self.is_empty_line(*client));
-        if let Some(client) = oldest.and_then(|at| self.rotation.remove(at)) {
+        let oldest =
+            |round: &VecDeque<Client>| round.iter().position(|client| self.is_empty_line(*client));
+        let client = match (oldest(&self.rotation), oldest(&self.newcomers)) {
+            (Some(at), _) => self.rotation.remove(at),
+            (None, Some(at)) => self.newcomers.remove(at),
+            (None, None) => None,
+        };
+        if let Some(client) = client {
             self.lines.remove(&client);
         }
     }

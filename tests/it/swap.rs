@@ -17,7 +17,7 @@ use crate::harness::{Gateway, Running, stub_engine, until, wait_until_gone};
 use crate::http::{Connection, Request};
 
 const STARTING: &str = "starting a fresh engine to take over";
-const STAYS: &str = "the fresh engine failed; the old one stays";
+const STAYS: &str = "the fresh engine failed";
 const CLOSED: &str = "the engine is closed";
 const DEAD: &str = "the engine is dead";
 

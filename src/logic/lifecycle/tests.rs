@@ -346,6 +346,22 @@ fn asked_for_while_one_ends_the_next_starts_at_once() {
     }
 }
 
+/// Asked to start while the old one ends, and then the successor fails: started now, not after the backoff.
+#[test]
+fn a_start_that_was_asked_for_is_not_forgotten() {
+    let mut life = Lifecycle::new(Duration::from_secs(10), false);
+    for event in [E::StartDue, E::Started, E::SwapAsked] {
+        life.on(event, 0, 0.5).unwrap();
+    }
+    for _ in 0..9 {
+        life.backoff.died(0, Duration::ZERO, 0.5);
+    }
+    for event in [E::Failed, E::SwapAsked, E::SuccessorFailed, E::Reaped] {
+        life.on(event, 7, 0.5).unwrap();
+    }
+    assert_eq!(life.state(), State::Down { start_at: 7 });
+}
+
 #[test]
 fn an_engine_that_cannot_start_waits_longer_and_longer() {
     let mut life = Lifecycle::new(Duration::from_secs(10), false);

@@ -184,6 +184,19 @@ fn memory_is_bounded_while_newcomers_never_end() {
     }
 }
 
+/// Clients that come and leave while a turn takes long: nothing is popped, and yet nobody is kept for ever.
+#[test]
+fn memory_is_bounded_while_nothing_is_served() {
+    let mut queue = Queue::new(4, Order::Fair);
+    push(&mut queue, 0, 0);
+    assert!(queue.pop().is_some());
+    for n in 1..10_000 {
+        let id = push(&mut queue, n, n);
+        assert_eq!(queue.remove(id), Some(n));
+        assert!(queue.lines.len() <= 4 + EMPTY_LINES_MAX + 1);
+    }
+}
+
 #[derive(Clone, Debug)]
 enum Step {
     Push(u32),
