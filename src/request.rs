@@ -2,7 +2,8 @@
 //! [`Gateway::answer`] finishes every answer, whatever it says. Reaches the engine only
 //! through the gates.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::convert::Infallible;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use hyper::body::{Body as _, Incoming};
 use hyper::header::{HeaderMap, HeaderValue, RETRY_AFTER};
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Response, StatusCode, Version};
-use tracing::warn;
+use tracing::{error, warn};
 
 use crate::answer::{self, X_REQUEST_ID};
 use crate::clock::Clock;
@@ -37,6 +38,7 @@ pub struct Gateway {
     log: Arc<AccessLog>,
     static_files: RwLock<Arc<StaticFiles>>,
     told_untrusted: AtomicBool,
+    panics: AtomicU64,
 }
 
 /// Where a path leads.
@@ -109,6 +111,7 @@ impl Gateway {
             log: AccessLog::new(config.log_client, clock),
             static_files: RwLock::default(),
             told_untrusted: AtomicBool::new(false),
+            panics: AtomicU64::new(0),
             config,
             clock,
             engine,
@@ -124,6 +127,11 @@ impl Gateway {
     /// How far its shutdown has come.
     pub fn drain(&self) -> &Drain {
         &self.drain
+    }
+
+    /// Forgets clients in the background, for ever.
+    pub async fn forget_clients(&self) -> Infallible {
+        self.gates.forget_clients().await
     }
 
     /// Serves these files from now on.
@@ -193,6 +201,15 @@ impl Gateway {
         if head.method == Method::HEAD {
             answer::strip_body(&mut response);
         }
+        response
+    }
+
+    /// A request whose handling panicked: a fault of the gateway's own, told to the client and counted in the log.
+    pub fn answer_panic(&self, peer: Hop) -> Response<Bytes> {
+        let panics = self.panics.fetch_add(1, Ordering::Relaxed) + 1;
+        error!(%peer, panics, "the handling of a request panicked");
+        let mut response = answer::refusal(&Refusal::Internal);
+        answer::close(&mut response);
         response
     }
 

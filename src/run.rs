@@ -144,6 +144,10 @@ pub async fn run(
     tasks.spawn(async move {
         orphans.reap(child_ended).await;
     });
+    let forgetting = Arc::clone(&gateway);
+    tasks.spawn(async move {
+        forgetting.forget_clients().await;
+    });
     let reload = Arc::new(Notify::new());
     tasks.spawn(reload_when_asked(Arc::clone(&gateway), Arc::clone(&reload)));
 

@@ -88,6 +88,11 @@ impl Client {
     /// Whoever comes through a unix socket.
     pub const UNIX: Self = Self(Hop::Unix);
 
+    /// The address, its host bits zero, or the socket.
+    pub fn hop(self) -> Hop {
+        self.0
+    }
+
     /// The client behind this hop. `ipv6_prefix` is in bits; above 128 it
     /// counts as 128.
     pub fn of(hop: Hop, ipv6_prefix: u8) -> Self {

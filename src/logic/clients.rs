@@ -5,26 +5,81 @@
 //! It also keeps the one thing a bucket cannot: the latest moment seen, so that a
 //! clock that goes back changes nothing.
 
-use std::collections::{HashMap, VecDeque};
+use std::net::IpAddr;
 
-use super::address::Client;
+use super::address::{Client, Hop};
 use super::bucket::{Bucket, Cost, Decision, Limit, Nanos};
+use super::table::Table;
 
-/// Buckets looked at per turn, to see whether they are full and can be forgotten.
-/// Two per turn against at most one newcomer per turn: the table shrinks while traffic goes on.
-const LOOKED_AT_PER_TURN: usize = 2;
+/// Slots looked at per turn, to see whether their buckets are full and can be forgotten:
+/// more than one newcomer can fill, so the table shrinks while traffic goes on.
+const LOOKED_AT_PER_TURN: usize = 4;
+/// Longest IPv6 prefix that fits a key of 8 bytes.
+const SHORT_PREFIX: u8 = 64;
+/// Upper halves of keys that are no IPv6 network a client can have: multicast ones (RFC 4291, 2.7).
+const V4_KEYS: u64 = 0xffff_ffff_0000_0000;
+const UNIX_KEY: u64 = 0xffff_fffe_0000_0000;
+const NO_KEY: u64 = 0xffff_fffd_0000_0000;
 
 /// Buckets by client, at most `buckets_max` of them.
 #[derive(Debug)]
 pub struct Clients {
-    buckets: HashMap<Client, Bucket>,
-    /// Every key of `buckets` once, in the order in which they are looked at next.
-    round: VecDeque<Client>,
+    buckets: Buckets,
     buckets_max: usize,
     /// What newcomers share while the table is full of buckets that are not.
     overflow: Bucket,
     overflow_limit: Limit,
     latest: Nanos,
+}
+
+/// An IPv4 address or an IPv6 /64 fits 8 bytes; a longer prefix takes more.
+#[derive(Debug)]
+enum Buckets {
+    Short(Table<u64>),
+    Long(Table<u128>),
+}
+
+impl Buckets {
+    fn get_mut(&mut self, client: Client) -> Option<&mut Bucket> {
+        match self {
+            Self::Short(table) => table.get_mut(short_key(client)),
+            Self::Long(table) => table.get_mut(long_key(client)),
+        }
+    }
+
+    fn insert(&mut self, client: Client, bucket: Bucket) {
+        match self {
+            Self::Short(table) => table.insert(short_key(client), bucket),
+            Self::Long(table) => table.insert(long_key(client), bucket),
+        }
+    }
+
+    fn forget(&mut self, now: Nanos, slots: usize) {
+        match self {
+            Self::Short(table) => table.forget(now, slots),
+            Self::Long(table) => table.forget(now, slots),
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::Short(table) => table.entries(),
+            Self::Long(table) => table.entries(),
+        }
+    }
+}
+
+fn short_key(client: Client) -> u64 {
+    (long_key(client) >> 64) as u64
+}
+
+/// The upper half alone tells clients of up to a /64 apart.
+fn long_key(client: Client) -> u128 {
+    match client.hop() {
+        Hop::Ip(IpAddr::V6(v6)) => v6.to_bits(),
+        Hop::Ip(IpAddr::V4(v4)) => u128::from(V4_KEYS | u64::from(v4.to_bits())) << 64,
+        Hop::Unix => u128::from(UNIX_KEY) << 64,
+    }
 }
 
 /// What the table said to one turn.
@@ -37,11 +92,16 @@ pub struct Answer {
 }
 
 impl Clients {
-    /// A table of at most `buckets_max` buckets; newcomers beyond it share one under `overflow_limit`.
-    pub fn new(buckets_max: usize, overflow_limit: Limit) -> Self {
+    /// A table of at most `buckets_max` buckets; newcomers beyond it share one under
+    /// `overflow_limit`. A client of IPv6 is an address or a network of `ipv6_prefix` bits.
+    pub fn new(buckets_max: usize, ipv6_prefix: u8, overflow_limit: Limit) -> Self {
+        let buckets = if ipv6_prefix <= SHORT_PREFIX {
+            Buckets::Short(Table::new(buckets_max, NO_KEY))
+        } else {
+            Buckets::Long(Table::new(buckets_max, u128::from(NO_KEY) << 64))
+        };
         Self {
-            buckets: HashMap::new(),
-            round: VecDeque::new(),
+            buckets,
             buckets_max,
             overflow: Bucket::FULL,
             overflow_limit,
@@ -53,15 +113,15 @@ impl Clients {
     pub fn take(&mut self, client: Client, now: Nanos, limit: &Limit, cost: Cost) -> Answer {
         self.latest = self.latest.max(now);
         let now = self.latest;
-        if let Some(bucket) = self.buckets.get_mut(&client) {
+        if let Some(bucket) = self.buckets.get_mut(client) {
             let decision = bucket.take(now, limit, cost);
-            self.forget_some(now);
+            self.buckets.forget(now, LOOKED_AT_PER_TURN);
             return Answer {
                 decision,
                 overflowed: false,
             };
         }
-        self.forget_some(now);
+        self.buckets.forget(now, LOOKED_AT_PER_TURN);
         if self.buckets.len() >= self.buckets_max {
             return Answer {
                 decision: self.overflow.take(now, &self.overflow_limit, cost),
@@ -71,7 +131,6 @@ impl Clients {
         let mut bucket = Bucket::FULL;
         let decision = bucket.take(now, limit, cost);
         self.buckets.insert(client, bucket);
-        self.round.push_back(client);
         Answer {
             decision,
             overflowed: false,
@@ -85,30 +144,23 @@ impl Clients {
 
     /// Nobody is remembered.
     pub fn is_empty(&self) -> bool {
-        self.buckets.is_empty()
+        self.len() == 0
     }
 
-    fn forget_some(&mut self, now: Nanos) {
-        for _ in 0..LOOKED_AT_PER_TURN {
-            let Some(client) = self.round.pop_front() else {
-                return;
-            };
-            if self.buckets.get(&client).is_some_and(|b| b.is_full(now)) {
-                self.buckets.remove(&client);
-            } else {
-                self.round.push_back(client);
-            }
-        }
+    /// Looks at so many slots more, when traffic does not: so that memory goes back when it ends.
+    pub fn forget(&mut self, now: Nanos, slots: usize) {
+        self.latest = self.latest.max(now);
+        self.buckets.forget(self.latest, slots);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::net::{IpAddr, Ipv4Addr};
+    use std::collections::HashMap;
+    use std::net::Ipv4Addr;
 
     use proptest::prelude::*;
 
-    use super::super::address::Hop;
     use super::*;
 
     const SECOND: Nanos = 1_000_000_000;
@@ -129,7 +181,7 @@ mod tests {
     #[test]
     fn a_flood_neither_refills_a_drained_bucket_nor_passes_the_bound() {
         let limit = limit("1/min", "2");
-        let mut table = Clients::new(100, limit.clone());
+        let mut table = Clients::new(100, 64, limit.clone());
         assert!(admits(&mut table, 1, 0, &limit));
         assert!(admits(&mut table, 1, 0, &limit));
         for n in 0..1_000 {
@@ -142,7 +194,7 @@ mod tests {
     #[test]
     fn newcomers_share_one_bucket_when_the_table_is_full_of_live_ones() {
         let limit = limit("1/min", "2");
-        let mut table = Clients::new(3, limit.clone());
+        let mut table = Clients::new(3, 64, limit.clone());
         for n in 0..3 {
             assert!(!table.take(client(n), 0, &limit, Cost::ONE).overflowed);
         }
@@ -163,7 +215,7 @@ mod tests {
     #[test]
     fn full_buckets_are_forgotten_while_traffic_goes_on() {
         let limit = limit("2", "2");
-        let mut table = Clients::new(1_000, limit.clone());
+        let mut table = Clients::new(1_000, 64, limit.clone());
         for n in 0..500 {
             table.take(client(n), 0, &limit, Cost::ONE);
         }
@@ -172,7 +224,6 @@ mod tests {
             table.take(client(7), 10 * SECOND, &limit, Cost::ONE);
         }
         assert_eq!(table.len(), 1);
-        assert_eq!(table.round.len(), 1);
     }
 
     proptest! {
@@ -182,8 +233,8 @@ mod tests {
             steps in prop::collection::vec((0u32..4, -3i64..3), 1..200),
         ) {
             let limit = limit("2", "2");
-            let mut jumping = Clients::new(10, limit.clone());
-            let mut standing = Clients::new(10, limit.clone());
+            let mut jumping = Clients::new(10, 64, limit.clone());
+            let mut standing = Clients::new(10, 64, limit.clone());
             let mut now: i64 = 0;
             let mut latest = 0;
             for (n, step) in steps {
@@ -204,7 +255,7 @@ mod tests {
             steps in prop::collection::vec((0u32..20, 0u64..900_000_000), 1..300),
         ) {
             let limit = limit("2", "2");
-            let mut table = Clients::new(20, limit.clone());
+            let mut table = Clients::new(20, 64, limit.clone());
             let mut alone: HashMap<u32, Bucket> = HashMap::new();
             let mut now = 0;
             for (n, step) in steps {
@@ -213,7 +264,6 @@ mod tests {
                 let bucket = alone.entry(n).or_insert(Bucket::FULL);
                 prop_assert!(!answer.overflowed);
                 prop_assert_eq!(answer.decision, bucket.take(now, &limit, Cost::ONE));
-                prop_assert_eq!(table.buckets.len(), table.round.len());
             }
         }
     }

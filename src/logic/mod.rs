@@ -11,3 +11,4 @@ pub mod printable;
 pub mod queue;
 pub mod sampler;
 pub mod shape;
+pub mod table;
