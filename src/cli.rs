@@ -241,6 +241,9 @@ pub struct Options {
     /// The whole body
     #[arg(long, env = "KIDOBAN_BODY_TIMEOUT", value_name = "DUR", default_value = "10s", value_parser = duration, help_heading = "Connections")]
     pub(crate) body_timeout: Duration,
+    /// The whole answer
+    #[arg(long, env = "KIDOBAN_WRITE_TIMEOUT", value_name = "DUR", default_value = "30s", value_parser = duration, help_heading = "Connections")]
+    pub(crate) write_timeout: Duration,
     /// A connection without a request
     #[arg(long, env = "KIDOBAN_IDLE_TIMEOUT", value_name = "DUR", default_value = "180s", value_parser = duration, help_heading = "Connections")]
     pub(crate) idle_timeout: Duration,

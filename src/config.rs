@@ -89,6 +89,8 @@ pub struct Config {
 pub struct ConnectionLimits {
     /// From the first byte of a request to the end of its head.
     pub header_timeout: Duration,
+    /// From an answer's beginning to its last byte in the client's hands, as far as the kernel tells.
+    pub write_timeout: Duration,
     /// Without a request.
     pub idle_timeout: Duration,
     /// Open at once.
@@ -230,6 +232,7 @@ impl Config {
             },
             connections: ConnectionLimits {
                 header_timeout: options.header_timeout,
+                write_timeout: options.write_timeout,
                 idle_timeout: options.idle_timeout,
                 connections_max: options.max_connections,
                 unsent_bytes_max: options.max_unsent,

@@ -74,8 +74,12 @@ enum Phase {
     Head(Instant),
     /// A request is being answered.
     Busy,
-    /// Its answer is complete, and not yet all sent.
-    Answered,
+    /// Its answer is being sent since then.
+    Sending {
+        since: Instant,
+        /// HTTP has all of it.
+        is_complete: bool,
+    },
 }
 
 impl Connections {
@@ -149,7 +153,10 @@ impl Connections {
     fn flushed(&self, connection: &Connection) {
         {
             let mut state = connection.state();
-            let Phase::Answered = state.phase else {
+            let Phase::Sending {
+                is_complete: true, ..
+            } = state.phase
+            else {
                 return;
             };
             state.phase = Phase::Idle(clock::now());
@@ -255,6 +262,10 @@ impl Permit {
 
     /// A body that is counted until it is sent.
     pub fn answer_body(&self, bytes: Bytes) -> AnswerBody {
+        self.connection.state().phase = Phase::Sending {
+            since: clock::now(),
+            is_complete: false,
+        };
         if !bytes.is_empty() {
             self.connections.add_unsent(&self.connection, bytes.len());
         }
@@ -303,7 +314,7 @@ impl Connection {
             Phase::Idle(since) if state.closing == Closing::No => {
                 Some(since).filter(|since| *since + IDLE_BEFORE_CLOSED <= clock::now())
             }
-            Phase::Idle(_) | Phase::Head(_) | Phase::Busy | Phase::Answered => None,
+            Phase::Idle(_) | Phase::Head(_) | Phase::Busy | Phase::Sending { .. } => None,
         }
     }
 

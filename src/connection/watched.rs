@@ -105,16 +105,28 @@ impl<S> Watched<S> {
         }
     }
 
-    /// When the client must have said something, if nobody else watches it now.
+    /// When the client must have said, or taken, something, if nobody else watches it now.
     fn read_deadline(&self) -> Option<Instant> {
         let limits = self.connections.limits;
-        let state = self.connection.state();
-        match state.phase {
+        match self.connection.state().phase {
             Phase::Idle(since) => Some(since + limits.idle_timeout),
             Phase::Head(since) => Some(since + limits.header_timeout),
-            Phase::Answered => Some(state.progress_at + limits.idle_timeout),
+            Phase::Sending { since, .. } => Some(since + limits.write_timeout),
             Phase::Busy => None,
         }
+    }
+
+    /// A socket that takes nothing more, or gives nothing, until the deadline has passed.
+    fn or_too_late<T>(
+        &mut self,
+        done: Poll<io::Result<T>>,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<T>> {
+        if done.is_pending() {
+            ready!(self.poll_deadline(cx));
+            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+        }
+        done
     }
 
     fn poll_deadline(&mut self, cx: &mut Context<'_>) -> Poll<()> {
@@ -148,37 +160,35 @@ impl<S: Read + Unpin> Read for Watched<S> {
                 Poll::Ready(Ok(()))
             }
         };
-        if read.is_pending() {
-            ready!(self.poll_deadline(cx));
-            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
-        }
+        let read = ready!(self.or_too_late(read, cx));
         let mut state = self.connection.state();
         if let Phase::Idle(_) = state.phase {
             state.phase = Phase::Head(clock::now());
         }
         drop(state);
-        read
+        Poll::Ready(read)
     }
 }
 
 impl<S: Write + Unpin> Write for Watched<S> {
     fn poll_write(
-        self: Pin<&mut Self>,
+        mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let written = ready!(Pin::new(&mut lock(&self.ahead).stream).poll_write(cx, bytes))?;
+        let written = Pin::new(&mut lock(&self.ahead).stream).poll_write(cx, bytes);
+        let written = ready!(self.or_too_late(written, cx))?;
         self.connections.sent(&self.connection, written);
         Poll::Ready(Ok(written))
     }
 
     fn poll_write_vectored(
-        self: Pin<&mut Self>,
+        mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         pieces: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let written =
-            ready!(Pin::new(&mut lock(&self.ahead).stream).poll_write_vectored(cx, pieces))?;
+        let written = Pin::new(&mut lock(&self.ahead).stream).poll_write_vectored(cx, pieces);
+        let written = ready!(self.or_too_late(written, cx))?;
         self.connections.sent(&self.connection, written);
         Poll::Ready(Ok(written))
     }
@@ -211,7 +221,9 @@ pub struct AnswerBody {
 
 impl Drop for AnswerBody {
     fn drop(&mut self) {
-        self.connection.state().phase = Phase::Answered;
+        if let Phase::Sending { is_complete, .. } = &mut self.connection.state().phase {
+            *is_complete = true;
+        }
     }
 }
 
