@@ -8,6 +8,9 @@ use crate::http::{Connection, Request};
 
 const REPEATS: usize = 20;
 
+/// Sizes of bodies far over the limit, and how often each is tried.
+pub const LARGE_BODIES: [(usize, usize); 3] = [(1_000_000, 50), (8_000_000, 30), (20_000_000, 20)];
+
 fn chunked(body: &[u8], more_head: &str) -> Vec<u8> {
     let mut bytes = format!(
         "POST /api/turn HTTP/1.1\r\nHost: h\r\n{more_head}Transfer-Encoding: chunked\r\n\r\n"
@@ -50,6 +53,24 @@ fn a_413_is_read_by_a_client_that_sends_everything_first() {
         1,
         "none took a ticket or reached the engine"
     );
+}
+
+/// Up to 20 MB: of a hundred clients that send everything first, one may lose its answer.
+#[test]
+fn large_refused_bodies_get_their_413() {
+    let gateway = Gateway::with(&[]).start();
+    let tries = LARGE_BODIES.iter().map(|(_, tries)| tries).sum::<usize>();
+    let mut read = 0;
+    for (size, tries) in LARGE_BODIES {
+        let bytes = Request::turn(vec![b' '; size]).bytes();
+        for _ in 0..tries {
+            let mut connection = Connection::open(gateway.address()).unwrap();
+            let sent = connection.stream.write_all(&bytes);
+            let reply = sent.and_then(|()| connection.read(false));
+            read += usize::from(reply.is_ok_and(|reply| reply.code() == "body_too_large"));
+        }
+    }
+    assert!(read * 100 >= tries * 99, "{read} of {tries}");
 }
 
 /// Told to go on, a client sends; the 413 that comes then must still be read.

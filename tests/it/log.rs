@@ -240,6 +240,8 @@ fn hostile_bytes_never_break_a_line() {
             Request::turn(r#"{"kind":"\u0000\u001b]0;title\u0007\u009b2J"}"#),
             Request::turn(r#"{"kind":"\" kind=\"x\" status=200"}"#),
             Request::get("/api/%0A%1B%5B31m\"forged"),
+            Request::get("/%0aFAKE%1b[31m"),
+            Request::turn("{").header("User-Agent", (0x80..=0xff).collect::<Vec<u8>>()),
             Request::turn(LOOK)
                 .header("User-Agent", b"\xff\x80 \t \"x\" %0a")
                 .from("\u{9b}31m\", forged"),
@@ -258,6 +260,11 @@ fn hostile_bytes_never_break_a_line() {
             ids.iter().all(|id| log.contains(id.as_str())).then_some(())
         });
         let log = gateway.log();
+        for id in &ids {
+            let lines = log.lines().filter(|line| line.contains(id.as_str()));
+            assert_eq!(lines.count(), 1, "{format}: {id}");
+        }
+        assert!(!log.contains("FAKE"), "{format}: {log}");
         assert!(log.ends_with('\n'));
         let controls = log.chars().filter(|c| c.is_control() && *c != '\n');
         assert_eq!(controls.count(), 0, "{format}: {log:?}");

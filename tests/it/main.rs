@@ -9,6 +9,7 @@
 
 mod harness;
 mod http;
+mod watch;
 
 mod browser;
 mod caddy;
@@ -24,6 +25,9 @@ mod engine_stderr;
 mod fair_queue;
 mod gates;
 mod health;
+mod hostile_clients;
+mod hostile_connections;
+mod hostile_json;
 mod house;
 mod image;
 mod in_memory;
@@ -38,6 +42,7 @@ mod protocol;
 mod rate_limit;
 mod readme;
 mod shutdown;
+mod slowhttptest;
 mod soak;
 mod static_files;
 mod swap;

@@ -35,7 +35,7 @@ const fn sample(
 
 /// Every option of `serve` that takes a value.
 #[rustfmt::skip]
-pub const SAMPLES: [Sample; 31] = [
+pub const SAMPLES: [Sample; 32] = [
     sample("listen", ["127.0.0.1:0", "127.0.0.2:0"], "localhost:80", "takes IP:PORT"),
     sample("port-file", ["/one", "/other"], "", "a value is required"),
     sample("static", ["/one", "/other"], "", "a value is required"),
@@ -52,6 +52,7 @@ pub const SAMPLES: [Sample; 31] = [
     sample("queue", ["1", "2"], "0", "takes a whole number from 1"),
     sample("queue-order", ["fifo", "fair"], "lifo", "[possible values: fair, fifo]"),
     sample("ready-probe", ["{}", "[1]"], "{", "takes one line of JSON"),
+    sample("write-timeout", ["1s", "2s"], "1", "takes a duration"),
     sample("max-wait", ["1s", "2s"], "1", "takes a duration"),
     sample("reply-timeout", ["1s", "2s"], "25h", "takes a duration"),
     sample("restart-delay-max", ["1s", "2s"], "0s", "takes a duration"),

@@ -100,6 +100,47 @@ fn the_exit_codes_are_those_of_the_program() {
     assert_eq!(codes, ["0", "1", "2", "126", "127", "130", "143"]);
 }
 
+/// Each test that the threat table names is there.
+#[test]
+fn the_threats_name_tests_that_exist() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut folders = vec![root.join("tests/it"), root.join("src/logic")];
+    let mut tests = BTreeSet::new();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let text = fs::read_to_string(&path).unwrap();
+            // A file of tests is named after the folder it is in.
+            let file = match path.file_stem().unwrap().to_str().unwrap() {
+                "tests" => path
+                    .parent()
+                    .unwrap()
+                    .file_name()
+                    .unwrap()
+                    .to_str()
+                    .unwrap(),
+                stem => stem,
+            };
+            for function in text.split("fn ").skip(1) {
+                let name = function.split('(').next().unwrap();
+                tests.insert(format!("{file}::{name}"));
+            }
+        }
+    }
+    let mut seen = 0;
+    for row in table("| threat | what stops it | shown by |") {
+        for name in row[2].split('`').skip(1).step_by(2) {
+            assert!(tests.contains(name), "{name} is no test");
+            seen += 1;
+        }
+    }
+    assert!(seen >= 16, "only {seen} named");
+}
+
 /// Every code that a refusal can have stands in the README, and no other does.
 #[test]
 fn the_codes_are_those_of_the_program() {

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::process::Command;
 use std::thread;
 
 use tempfile::TempDir;
@@ -86,6 +87,11 @@ fn the_folder_cannot_be_left_and_dotfiles_are_not_there() {
     )
     .unwrap();
     symlink("index.html", folder.path().join("inside.html")).unwrap();
+    symlink(outside.path(), folder.path().join("linked")).unwrap();
+    let pipe = Command::new("mkfifo")
+        .arg(folder.path().join("pipe"))
+        .status();
+    assert!(pipe.unwrap().success());
     let gateway = serving(folder.path()).start();
     for target in [
         "/.secret",
@@ -108,13 +114,41 @@ fn the_folder_cannot_be_left_and_dotfiles_are_not_there() {
         "/%zz",
         "/%",
         "/api/../index.html",
+        "/linked/passwd",
+        "/linked/",
+        "/pipe",
+        "//index.html",
+        "/sub//index.html",
+        "/%2findex.html",
+        "//../passwd",
+        "/....//passwd",
+        "/sub/%2e%2e/index.html",
+        "/%2e/index.html",
+        "/%5cindex.html",
+        "/sub%5cindex.html",
+        "/%5c..%5cpasswd",
+        "/%00",
+        "/index.html%00.txt",
+        "/index%2ehtml/..",
+        "/%u002e%u002e/passwd",
+        "/%ef%bc%8e%ef%bc%8e/passwd",
+        "/index.html;x",
+        "/index.html%20",
+        "/index.html.",
+        "http://h/../passwd",
+        "/.git",
+        "/.git/",
+        "/%2egit%2fconfig",
+        "/sub",
+        "/sub/",
+        "/sub%2f",
     ] {
         let reply = get(&gateway, target);
         assert!(matches!(reply.status, 400 | 404), "{target}: {reply:?}");
         assert!(!reply.text().contains("hidden"), "{target}");
     }
     assert_eq!(get(&gateway, "/inside.html").text(), PAGE);
-    for left_out in [".secret", ".git", "link.txt"] {
+    for left_out in [".secret", ".git", "link.txt", "linked", "pipe"] {
         gateway.wait_for_log("what was left out is told", |record| {
             let told = record["left_out"].as_str().unwrap_or_default();
             told.contains(&format!("\"{left_out}\""))
