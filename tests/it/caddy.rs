@@ -155,3 +155,65 @@ fn the_page_is_served_and_strangers_hosts_are_not() {
     assert!(page.text().contains("<html"));
     assert_eq!(get("elsewhere.example").status, 421);
 }
+
+/// What is refused directly is refused through Caddy, with the same code; and what leads nowhere leads nowhere.
+#[test]
+fn hostile_inputs_come_out_as_they_do_directly() {
+    let Some(caddy) = caddy() else { return };
+    let gateway = Gateway::unlimited(&[]).start();
+    let front = Front::start(&caddy, &gateway);
+    let deep = format!(r#"{{"kind":"look","x":{}"#, "[".repeat(30_000));
+    let number = format!(r#"{{"kind":"look","x":{}}}"#, "9".repeat(60_000));
+    let bodies: [&[u8]; 14] = [
+        deep.as_bytes(),
+        number.as_bytes(),
+        br#"{"kind":"look","x":"\ud800"}"#,
+        br#"{"kind":"look","x":1e999}"#,
+        b"{\"kind\":\"look\",\"x\":\"\xc0\xaf\"}",
+        b"{\"kind\":\"look\",\"x\":\"\xed\xa0\x80\"}",
+        b"{\"kind\":\"look\",\"x\":\"\xff\"}",
+        b"\xef\xbb\xbf{\"kind\":\"look\"}",
+        br#"{"kind":"look"}x"#,
+        br#"{"kind":"look","kind":"look"}"#,
+        br#"["say","x"]"#,
+        b"{\"kind\":\"look\",\"x\":\"\n\"}",
+        br#"{"kind":"fly"}"#,
+        b"",
+    ];
+    for body in bodies {
+        let request = Request::turn(body);
+        let shown = String::from_utf8_lossy(&body[..body.len().min(40)]).into_owned();
+        let direct = gateway.send(&request);
+        let through = request.send_to(front.address).unwrap();
+        assert_eq!(
+            (direct.status, direct.code().as_str()),
+            (400, "bad_shape"),
+            "{shown}"
+        );
+        assert_eq!(through.status, 400, "{shown}");
+        assert_eq!(through.code(), "bad_shape", "{shown}");
+    }
+    for target in [
+        "/%2e%2e/etc/passwd",
+        "/..%2f..%2fetc/passwd",
+        "/%5c..%5cx",
+        "/%00",
+        "//x",
+        "/%0aFAKE%1b[31m",
+    ] {
+        let through = Request::get(target).send_to(front.address).unwrap();
+        assert!(
+            (400..500).contains(&through.status),
+            "{target}: {through:?}"
+        );
+    }
+    assert!(
+        !gateway.log().contains('\u{1b}'),
+        "no escape reaches the log"
+    );
+    assert_eq!(
+        gateway.turn(r#"{"kind":"look"}"#).json()["lines"],
+        1,
+        "the engine saw none of it"
+    );
+}
