@@ -30,7 +30,7 @@ const DISCARDED_BYTES_MAX: u64 = 32 * 1024 * 1024;
 const ROOM_FOR_LINE: usize = 16;
 
 /// How often clients are forgotten in the background, and how many slots are looked at:
-/// a million clients, in two million slots, in under a minute, each step well under 0.1 ms.
+/// a million clients, in two million slots, in under a minute, each step a fraction of a millisecond.
 const FORGET_EVERY: Duration = Duration::from_millis(100);
 const FORGOTTEN_PER_STEP: usize = 4 * 1024;
 

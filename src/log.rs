@@ -9,7 +9,7 @@ use std::time::Duration;
 use hyper::StatusCode;
 use hyper::header::HeaderValue;
 use tracing::field;
-use tracing::{info, warn};
+use tracing::{error, info, warn};
 use tracing_appender::non_blocking::{ErrorCounter, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::EnvFilter;
 
@@ -63,6 +63,16 @@ pub fn start(format: LogFormat) -> Result<Writer, String> {
         LogFormat::Auto if terminal => log.init(),
         LogFormat::Json | LogFormat::Auto => log.json().flatten_event(true).init(),
     }
+    // The usual hook writes to stderr itself, past the writer that never blocks, and breaks lines.
+    std::panic::set_hook(Box::new(|panic| {
+        let said = panic.payload_as_str().unwrap_or("no message");
+        let place = panic.location().map(ToString::to_string);
+        error!(
+            place,
+            said = &*printable(said),
+            "a fault of the gateway's own: a panic"
+        );
+    }));
     Ok(Writer {
         lost,
         _flushed_on_drop: guard,

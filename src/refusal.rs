@@ -110,7 +110,8 @@ impl Refusal {
             | Self::TargetTooLong
             | Self::ExpectationFailed
             | Self::BodyTooLarge(_)
-            | Self::BodyTimeout => true,
+            | Self::BodyTimeout
+            | Self::Internal => true,
             Self::NotFound
             | Self::MethodNotAllowed(_)
             | Self::Draining
@@ -120,8 +121,7 @@ impl Refusal {
             | Self::QueueFull { .. }
             | Self::EngineFailed
             | Self::EngineTimeout
-            | Self::Shed { .. }
-            | Self::Internal => false,
+            | Self::Shed { .. } => false,
         }
     }
 

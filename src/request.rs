@@ -3,8 +3,12 @@
 //! through the gates.
 
 use std::convert::Infallible;
+use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
+use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -165,9 +169,12 @@ impl Gateway {
             finished: false,
         };
         let mut body = Some(body);
-        let result = self
-            .route(path, &head, &mut body, &mut open.entry, &mut open.seen)
-            .await;
+        let routed = self.route(path, &head, &mut body, &mut open.entry, &mut open.seen);
+        let result = caught(routed).await.unwrap_or_else(|| {
+            let panics = self.panics.fetch_add(1, Ordering::Relaxed) + 1;
+            error!(panics, "the handling of a request panicked");
+            Err(Refusal::Internal)
+        });
         open.close();
 
         let unread = body.filter(|body| !body.is_end_stream());
@@ -201,15 +208,6 @@ impl Gateway {
         if head.method == Method::HEAD {
             answer::strip_body(&mut response);
         }
-        response
-    }
-
-    /// A request whose handling panicked: a fault of the gateway's own, told to the client and counted in the log.
-    pub fn answer_panic(&self, peer: Hop) -> Response<Bytes> {
-        let panics = self.panics.fetch_add(1, Ordering::Relaxed) + 1;
-        error!(%peer, panics, "the handling of a request panicked");
-        let mut response = answer::refusal(&Refusal::Internal);
-        answer::close(&mut response);
         response
     }
 
@@ -374,5 +372,33 @@ fn allowed(methods: &'static str, method: &Method) -> Result<&'static str, Refus
         Ok(methods)
     } else {
         Err(Refusal::MethodNotAllowed(methods))
+    }
+}
+
+/// None if it panicked; the panic itself is in the log by then.
+async fn caught<T>(work: impl Future<Output = T>) -> Option<T> {
+    let mut work = pin!(work);
+    poll_fn(|cx| {
+        // What the request had is dropped with it; what it shares is behind locks that survive.
+        match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(cx))) {
+            Ok(polled) => polled.map(Some),
+            Err(_) => Poll::Ready(None),
+        }
+    })
+    .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_is_caught_and_nothing_else() {
+        assert_eq!(caught(async { 7 }).await, Some(7));
+        let panics = caught(async {
+            tokio::task::yield_now().await;
+            panic!("on purpose");
+        });
+        assert_eq!(panics.await, None::<()>);
     }
 }

@@ -1,12 +1,9 @@
 //! Accepting, and the HTTP of one connection. Each connection is one task; what its
 //! requests mean is `request`'s.
 
-use std::future::{Future, poll_fn};
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::Duration;
 
 use hyper::server::conn::http1;
@@ -92,8 +89,7 @@ where
         permit.request_begun();
         tokio::select! {
             biased;
-            response = caught(gateway.answer(peer, request)) => {
-                let response = response.unwrap_or_else(|| gateway.answer_panic(peer));
+            response = gateway.answer(peer, request) => {
                 Ok(response.map(|bytes| permit.answer_body(bytes)))
             }
             () = hang_up.happened() => Err(ClientLeft),
@@ -121,33 +117,5 @@ where
     };
     if let Err(error) = ended {
         debug!(%peer, %error, "a connection ended badly");
-    }
-}
-
-/// None if it panicked; the message is on stderr by then.
-async fn caught<T>(work: impl Future<Output = T>) -> Option<T> {
-    let mut work = pin!(work);
-    poll_fn(|cx| {
-        // What the request had is dropped with it; what it shares is behind locks that survive.
-        match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(cx))) {
-            Ok(polled) => polled.map(Some),
-            Err(_) => Poll::Ready(None),
-        }
-    })
-    .await
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn a_panic_is_caught_and_nothing_else() {
-        assert_eq!(caught(async { 7 }).await, Some(7));
-        let panics = caught(async {
-            tokio::task::yield_now().await;
-            panic!("on purpose");
-        });
-        assert_eq!(panics.await, None::<()>);
     }
 }

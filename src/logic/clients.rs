@@ -76,6 +76,9 @@ fn short_key(client: Client) -> u64 {
 /// The upper half alone tells clients of up to a /64 apart.
 fn long_key(client: Client) -> u128 {
     match client.hop() {
+        // Only a forged header can name one of these, and then it is moved out of the way of
+        // the keys above, into addresses that nobody has.
+        Hop::Ip(IpAddr::V6(v6)) if v6.segments()[0] == 0xffff => v6.to_bits() & (u128::MAX >> 1),
         Hop::Ip(IpAddr::V6(v6)) => v6.to_bits(),
         Hop::Ip(IpAddr::V4(v4)) => u128::from(V4_KEYS | u64::from(v4.to_bits())) << 64,
         Hop::Unix => u128::from(UNIX_KEY) << 64,
@@ -210,6 +213,33 @@ mod tests {
         );
         let later = table.take(client(10), 120 * SECOND, &limit, Cost::ONE);
         assert!(!later.overflowed, "full buckets make room");
+    }
+
+    /// Addresses whose bits are those of a key of ours are clients of their own.
+    #[test]
+    fn no_address_is_mistaken_for_another_kind_of_client() {
+        for prefix in [64, 128] {
+            let limit = limit("1/h", "1");
+            let mut table = Clients::new(100, prefix, limit.clone());
+            let of = |text: &str| Client::of(Hop::new(text.parse().unwrap()), prefix);
+            let clients = [
+                of("192.0.2.1"),
+                of("ffff:ffff:c000:201::"),
+                of("ffff:fffe::"),
+                of("ffff:fffd::"),
+                of("::"),
+                Client::UNIX,
+            ];
+            for (n, client) in clients.into_iter().enumerate() {
+                let mut admitted = || {
+                    let answer = table.take(client, 1, &limit, Cost::ONE);
+                    answer.decision.wait.is_none()
+                };
+                assert!(admitted(), "client {n}");
+                assert!(!admitted(), "client {n}");
+            }
+            assert_eq!(table.len(), clients.len());
+        }
     }
 
     #[test]

@@ -68,6 +68,7 @@ impl<K: Copy + Eq + Hash> Table<K> {
 
     /// Adds a key that is not there.
     pub fn insert(&mut self, key: K, bucket: Bucket) {
+        debug_assert!(key != self.no_key, "it would be lost");
         let hash = self.hash(key);
         let at = shard_of(hash, self.shards.len());
         if self.shards[at].is_crowded() {
@@ -80,6 +81,9 @@ impl<K: Copy + Eq + Hash> Table<K> {
     /// Looks at the next so many slots and forgets the buckets that are full at `now`.
     /// Gives memory back as shards empty.
     pub fn forget(&mut self, now: Nanos, slots: usize) {
+        if self.len == 0 {
+            return;
+        }
         for _ in 0..slots {
             let (shard, slot) = self.cursor;
             let Some((key, bucket)) = self.shards[shard].slots.get(slot).copied() else {

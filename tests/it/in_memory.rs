@@ -7,8 +7,7 @@ mod world;
 
 use std::time::Duration;
 
-use kidoban::logic::address::Hop;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::time::sleep;
 
 use world::{Ends, World, settled};
@@ -230,18 +229,4 @@ async fn an_engine_that_writes_before_it_reads_blocks_nobody() {
         assert_eq!((answer.status, &answer.body["mark"]), (200, &json!(mark)));
         took_exactly(answer.took, Duration::ZERO);
     }
-}
-
-/// What a client hears when the handling of its request panicked; no request can bring that about.
-#[tokio::test(start_paused = true)]
-async fn a_panic_is_told_and_ends_the_connection() {
-    let world = World::new(&[], told_by_mark);
-    let response = world.gateway().answer_panic(Hop::Unix);
-    assert_eq!(response.status(), 500);
-    assert_eq!(response.headers()["connection"], "close");
-    let body: Value = serde_json::from_slice(response.body()).unwrap();
-    assert_eq!(
-        (&body["ok"], &body["code"]),
-        (&json!(false), &json!("internal"))
-    );
 }

@@ -161,11 +161,6 @@ impl World {
         self.send("POST", "/api/turn", turn.to_string())
     }
 
-    /// The gateway itself, for what no request can bring about.
-    pub fn gateway(&self) -> &Gateway {
-        &self.gateway
-    }
-
     /// What `/api/health` says.
     pub async fn health(&self) -> Answer {
         self.send("GET", "/api/health", String::new())
