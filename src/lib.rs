@@ -13,7 +13,8 @@
 //! 1. the body is read: bytes,
 //! 2. its shape is checked by [`logic::shape`]: a turn, which is one line,
 //! 3. a ticket is taken from the bucket ([`logic::bucket`]) of the client
-//!    ([`logic::address`]), out of the table of clients ([`logic::clients`]): a paid turn,
+//!    ([`logic::address`]), out of the table of clients ([`logic::clients`], packed in
+//!    [`logic::table`]): a paid turn,
 //! 4. the engine is up,
 //! 5. there is room in the queue ([`logic::queue`]): an [`engine::Place`].
 //!
@@ -34,7 +35,8 @@
 //!
 //! One thread does everything but write log lines and read static files. Its tasks: one
 //! for each connection, one that accepts for each listener, one supervisor, for each
-//! engine one that drains its stderr, one that reads static files again when asked, and
+//! engine one that drains its stderr, one that reads static files again when asked,
+//! one that forgets clients whose buckets are full, one that reaps orphans, and
 //! short-lived ones that read on behind an early answer or tell a count later. What they
 //! share:
 //!
