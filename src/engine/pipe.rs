@@ -21,11 +21,13 @@ use crate::logic::frame::{Lines, TooLong};
 const READ_BYTES_MIN: usize = 8 * 1024;
 /// An engine that waits for its line has begun to read it after so long.
 const READS_WITHIN: Duration = Duration::from_millis(10);
+/// One that has not is looked at again so often, until it does.
+const LOOKS_EVERY: Duration = Duration::from_millis(2);
 /// When that was to be seen and the gateway itself had no time to look until so much
 /// later, a reply that is there by then tells nothing. Timers may be late by a millisecond or two.
 const LOOKS_WITHIN: Duration = Duration::from_millis(3);
-/// A reply of one that had not is held back until nothing has followed it for so many
-/// times as long as it took, and at least so long.
+/// A reply that came before the line was seen to be read is held back until nothing has
+/// followed it for so many times as long as it took, and at least so long.
 const QUIET_TIMES: u32 = 3;
 const QUIET_MIN: Duration = Duration::from_millis(50);
 /// And no longer than this: the reply is there, and somebody waits for it.
@@ -74,6 +76,11 @@ pub struct Broken {
     /// Not a byte of the line went out: the engine knows nothing of it.
     pub unsent: bool,
 }
+
+const TIMED_OUT: Broken = Broken {
+    fault: Fault::TimedOut,
+    unsent: false,
+};
 
 /// Ready when the idle engine exits or says something: either way it is done for. Cancel-safe.
 pub async fn watch_idle(process: &mut dyn Process) -> Fault {
@@ -128,9 +135,9 @@ pub struct Exchange {
     written: usize,
     reply: Option<Bytes>,
     begun_at: Instant,
-    /// When to look whether the engine has begun to read; none once that was done.
+    /// When to look whether the engine has begun to read; none once it was seen to have.
     look_at: Option<Instant>,
-    /// It had not: whatever is written then may answer an earlier line.
+    /// It had not when it was last looked at: what is written then may answer an earlier line.
     is_doubtful: bool,
     /// The first line that this engine gets: there is no earlier one whose reply could come.
     is_first: bool,
@@ -169,11 +176,12 @@ impl Exchange {
     ///
     /// An engine that is in step is waiting for its line and reads it at once. One that
     /// does not may be starved, or busy with an earlier line, whose reply this would be:
-    /// so its reply is held back until nothing has followed it for a while. One that has
-    /// its first line may take its time to start: only a greeting could stand there, and
-    /// that is followed soon.
+    /// so it is looked at until it reads, and a reply that comes before that was seen is
+    /// held back until nothing has followed it for a while. One that has its first line
+    /// may take its time to start: only a greeting could stand there, and that is followed
+    /// soon.
     ///
-    /// The reply must be whole by `deadline`; a doubtful one may be held beyond it.
+    /// The reply must be whole by `deadline`, and beyond doubt.
     ///
     /// Cancel-safe: called again, it goes on where it was.
     ///
@@ -191,10 +199,7 @@ impl Exchange {
         if self.held.is_none() {
             let bringing = self.bring_through(process, lines);
             let Ok(brought) = timeout_at(deadline, bringing).await else {
-                return Err(Broken {
-                    fault: Fault::TimedOut,
-                    unsent: false,
-                });
+                return Err(TIMED_OUT);
             };
             let reply = brought?;
             if !self.is_doubtful {
@@ -212,7 +217,7 @@ impl Exchange {
         let Some((reply, until)) = self.held.clone() else {
             return Err(self.broken(Fault::OutOfStep));
         };
-        match timeout_at(until, watch_idle(process)).await {
+        match timeout_at(until.min(deadline), watch_idle(process)).await {
             // An end after the first reply is no second one.
             Ok(Fault::Exited | Fault::StdoutClosed)
                 if self.is_first && process.unread_bytes() == 0 =>
@@ -220,6 +225,7 @@ impl Exchange {
                 Ok(reply)
             }
             Ok(_) => Err(self.broken(Fault::OutOfStep)),
+            Err(_) if until > deadline => Err(TIMED_OUT),
             Err(_) => Ok(reply),
         }
     }
@@ -248,13 +254,7 @@ impl Exchange {
                     return done.map_err(|fault| self.broken(fault));
                 }
                 Ok(None) => break,
-                Err(_) => {
-                    self.look_at = None;
-                    // In this order: one that is in step reads, and only then writes.
-                    let is_unread = self.is_unread(process);
-                    self.is_doubtful =
-                        is_unread || (lines.is_empty() && process.unread_bytes() > 0);
-                }
+                Err(_) => self.look(process, lines),
             }
         }
         // What it wrote before it exited is in the pipe. Who else holds that pipe dies with the group.
@@ -267,6 +267,19 @@ impl Exchange {
             Ok(Err(fault)) => fault,
         };
         Err(self.broken(fault))
+    }
+
+    /// Whether the engine has begun to read, and if it has, whether it wrote before that was seen.
+    fn look(&mut self, process: &dyn Process, lines: &Lines) {
+        // In this order: one that is in step reads, and only then writes.
+        let is_unread = self.is_unread(process);
+        self.look_at = is_unread.then(|| clock::now() + LOOKS_EVERY);
+        let has_begun_to_reply = self.reply.is_some() || !lines.is_empty();
+        self.is_doubtful = if has_begun_to_reply {
+            is_unread || self.is_doubtful
+        } else {
+            is_unread || process.unread_bytes() > 0
+        };
     }
 
     /// The engine has not read a byte of the line.

@@ -249,6 +249,17 @@ fn a_late_line_costs_one_turn_and_reaches_nobody() {
     }
 }
 
+/// The late line could only be told from the reply by what follows it, and nothing does: time is up before that is sure.
+#[test]
+fn a_late_line_before_a_turn_without_a_reply_reaches_nobody() {
+    let gateway = gateway(&["--reply-timeout=200ms"]).start();
+    let talks = gateway.turn(&turn("talks", &json!(["reply", "late:80"])));
+    assert_eq!(talks.json()["mark"], "talks");
+    let hangs = gateway.turn(&turn("hangs", &json!(["hang"])));
+    assert_eq!(hangs.code(), "engine_timeout", "{}", hangs.text());
+    assert_eq!(served(&gateway, "next").json()["mark"], "next");
+}
+
 /// It sleeps before it reads, and then replies as it should: its reply is looked at twice, and stands.
 #[test]
 fn an_engine_that_is_slow_to_begin_reading_is_believed() {
@@ -263,6 +274,20 @@ fn an_engine_that_is_slow_to_begin_reading_is_believed() {
         assert_eq!(reply.json()["mark"], mark);
         assert_eq!(reply.json()["pid"], pid, "the engine is the same");
     }
+}
+
+/// It was seen to read before it replied: its reply is not held back for three times as long.
+#[test]
+fn a_reply_that_comes_well_after_the_reading_is_not_held() {
+    let gateway = gateway(&[]).start();
+    served(&gateway, "before");
+    let dozes = gateway.turn(&turn("dozes", &json!(["reply", "sleep:50"])));
+    assert_eq!(dozes.status, 200);
+    let began = Instant::now();
+    let slow = gateway.turn(&turn("slow", &json!(["sleep:500", "reply"])));
+    assert_eq!(slow.json()["mark"], "slow");
+    let took = began.elapsed();
+    assert!(took < Duration::from_millis(1500), "{took:?}");
 }
 
 /// Eight seconds of real time: that its line lies unread so long makes a fresh engine no suspect.

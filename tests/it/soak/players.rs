@@ -37,7 +37,8 @@ pub fn start(address: SocketAddr, seed: u64, end: Instant) -> Vec<JoinHandle<End
 /// unread, and its true reply follows. Both take time: the stub waits for the next line,
 /// and then for longer than the 10 ms in which an engine that is in step begins to read;
 /// so long that the time for which such a reply is held back, thrice that, ends beyond
-/// the deadline of that turn, however long the engine takes for it.
+/// the deadline of that turn, however long the engine takes for it, or is stopped: without
+/// its own reply it is a timeout.
 fn steps(rng: &mut Rng) -> Value {
     let pause = format!("sleep:{}", rng.u64(0..4));
     match rng.u32(0..240) {
