@@ -59,6 +59,11 @@ pub fn close(response: &mut Response<Bytes>) {
     headers.insert(CONNECTION, HeaderValue::from_static("close"));
 }
 
+/// Whether it says so.
+pub fn closes(response: &Response<Bytes>) -> bool {
+    response.headers().contains_key(CONNECTION)
+}
+
 /// HEAD: the headers of the whole answer, and no body.
 pub fn strip_body(response: &mut Response<Bytes>) {
     let length = response.body().len();

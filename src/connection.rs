@@ -79,6 +79,8 @@ enum Phase {
         since: Instant,
         /// HTTP has all of it.
         is_complete: bool,
+        /// No request follows it: what still comes is the rest of a refused body.
+        is_last: bool,
     },
 }
 
@@ -149,17 +151,21 @@ impl Connections {
         }
     }
 
-    /// HTTP has nothing left to send. After a whole answer the connection is idle.
+    /// HTTP has nothing left to send. After a whole answer, but the last, the connection is idle.
     fn flushed(&self, connection: &Connection) {
         {
             let mut state = connection.state();
             let Phase::Sending {
-                is_complete: true, ..
+                is_complete: true,
+                is_last,
+                ..
             } = state.phase
             else {
                 return;
             };
-            state.phase = Phase::Idle(clock::now());
+            if !is_last {
+                state.phase = Phase::Idle(clock::now());
+            }
         }
         let mut open = self.open();
         open.unsent_bytes -= connection.forget_unsent();
@@ -260,11 +266,12 @@ impl Permit {
         )
     }
 
-    /// A body that is counted until it is sent.
-    pub fn answer_body(&self, bytes: Bytes) -> AnswerBody {
+    /// A body that is counted until it is sent. `is_last`: the connection is closed after it.
+    pub fn answer_body(&self, bytes: Bytes, is_last: bool) -> AnswerBody {
         self.connection.state().phase = Phase::Sending {
             since: clock::now(),
             is_complete: false,
+            is_last,
         };
         if !bytes.is_empty() {
             self.connections.add_unsent(&self.connection, bytes.len());

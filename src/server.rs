@@ -12,6 +12,7 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tracing::{debug, warn};
 
+use crate::answer;
 use crate::connection::{Connections, Permit};
 use crate::drain::Stage;
 use crate::listen::Listener;
@@ -90,7 +91,8 @@ where
         tokio::select! {
             biased;
             response = gateway.answer(peer, request) => {
-                Ok(response.map(|bytes| permit.answer_body(bytes)))
+                let is_last = answer::closes(&response);
+                Ok(response.map(|bytes| permit.answer_body(bytes, is_last)))
             }
             () = hang_up.happened() => Err(ClientLeft),
         }

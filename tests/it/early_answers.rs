@@ -2,6 +2,8 @@
 //! first sends everything, as Caddy and most libraries do.
 
 use std::io::Write;
+use std::thread;
+use std::time::Duration;
 
 use crate::harness::Gateway;
 use crate::http::{Connection, Request};
@@ -53,6 +55,29 @@ fn a_413_is_read_by_a_client_that_sends_everything_first() {
         1,
         "none took a ticket or reached the engine"
     );
+}
+
+/// It is not idle meanwhile, and what it sends is no head: neither a newcomer nor the head's time cuts it off.
+#[test]
+fn who_pauses_inside_a_refused_body_still_reads_its_413() {
+    let options = ["--header-timeout=200ms", "--max-connections=1"];
+    let gateway = Gateway::with(&options).start();
+    let bytes = Request::turn(vec![b'x'; 1_000_000]).bytes();
+    let (begin, rest) = bytes.split_at(500_000);
+    let mut slow = Connection::open(gateway.address()).unwrap();
+    slow.stream.write_all(begin).unwrap();
+    let mut newcomer = Connection::open(gateway.address()).unwrap();
+    let request = Request::get("/api/health").bytes();
+    newcomer.stream.write_all(&request).unwrap();
+    // Longer than a connection is idle before it makes room.
+    thread::sleep(Duration::from_millis(800));
+    for piece in rest.chunks(100_000) {
+        slow.stream.write_all(piece).unwrap();
+        thread::sleep(Duration::from_millis(100));
+    }
+    let reply = slow.read(false).unwrap();
+    assert_eq!(reply.code(), "body_too_large");
+    assert_eq!(newcomer.read(false).unwrap().status, 200);
 }
 
 /// Up to 20 MB: of a hundred clients that send everything first, one may lose its answer.

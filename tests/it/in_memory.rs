@@ -2,6 +2,7 @@
 //! to the millisecond, and none of these tests waits for anything.
 
 mod deaths;
+mod panics;
 mod swaps;
 mod world;
 

@@ -125,9 +125,14 @@ fn the_threats_name_tests_that_exist() {
                     .unwrap(),
                 stem => stem,
             };
-            for function in text.split("fn ").skip(1) {
-                let name = function.split('(').next().unwrap();
-                tests.insert(format!("{file}::{name}"));
+            let marked = text
+                .split("#[test]")
+                .flat_map(|part| part.split("#[tokio::test"));
+            for function in marked.skip(1) {
+                let named = function
+                    .split_once("fn ")
+                    .and_then(|(_, rest)| rest.split_once('('));
+                tests.extend(named.map(|(name, _)| format!("{file}::{name}")));
             }
         }
     }

@@ -6,7 +6,7 @@ use std::future::Future;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 use std::os::unix::process::ExitStatusExt;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -64,6 +64,7 @@ pub struct Answer {
     pub status: u16,
     pub body: Value,
     pub retry_after: Option<u64>,
+    pub request_id: String,
     /// From the asking to the last byte.
     pub took: Duration,
 }
@@ -157,8 +158,13 @@ impl World {
 
     /// Asks a turn on a connection of its own. Aborting the task hangs up.
     pub fn ask(&self, mark: impl Into<Value>) -> JoinHandle<Answer> {
+        self.ask_from("127.0.0.1", mark)
+    }
+
+    /// The same for a client of this address.
+    pub fn ask_from(&self, client: &str, mark: impl Into<Value>) -> JoinHandle<Answer> {
         let turn = serde_json::json!({ "kind": "look", "mark": mark.into() });
-        self.send("POST", "/api/turn", turn.to_string())
+        self.send_from(client, "POST", "/api/turn", turn.to_string())
     }
 
     /// What `/api/health` says.
@@ -169,11 +175,22 @@ impl World {
     }
 
     pub fn send(&self, method: &str, path: &str, body: String) -> JoinHandle<Answer> {
+        self.send_from("127.0.0.1", method, path, body)
+    }
+
+    fn send_from(
+        &self,
+        client: &str,
+        method: &str,
+        path: &str,
+        body: String,
+    ) -> JoinHandle<Answer> {
         let (ours, theirs) = duplex(SOCKET_BYTES);
         let request = hyper::Request::builder()
             .method(method)
             .uri(path)
             .header("host", "localhost")
+            .header("x-forwarded-for", client)
             .body(Full::new(Bytes::from(body)))
             .unwrap();
         let asked_at = clock::now();
@@ -188,20 +205,24 @@ impl World {
             let answer = async {
                 let (head, body) = sender.send_request(request).await.unwrap().into_parts();
                 let body = body.collect().await.unwrap().to_bytes();
+                let header = |name: &str| {
+                    let value = head.headers.get(name);
+                    value.map(|value| value.to_str().unwrap().to_owned())
+                };
                 Answer {
                     status: head.status.as_u16(),
                     body: serde_json::from_slice(&body).unwrap(),
-                    retry_after: head
-                        .headers
-                        .get("retry-after")
-                        .map(|value| value.to_str().unwrap().parse().unwrap()),
+                    retry_after: header("retry-after").map(|value| value.parse().unwrap()),
+                    request_id: header("x-request-id").unwrap(),
                     took: clock::now() - asked_at,
                 }
             };
+            let mut answer = pin!(answer);
             tokio::select! {
                 biased;
-                answer = answer => answer,
-                ended = connection => panic!("closed without an answer: {ended:?}"),
+                answer = &mut answer => answer,
+                // What was read until then may hold an answer, after which it was closed.
+                _ = connection => answer.await,
             }
         })
     }

@@ -1,0 +1,80 @@
+//! A fault of the gateway's own: one turn is 500, and the next one is served.
+
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Metadata, Subscriber};
+
+use super::steady;
+use super::world::World;
+
+/// A log that panics when it is told that the table of clients is full: a panic in the
+/// middle of the gates, which nothing else that one can ask for brings about.
+struct Breaking {
+    told: Arc<Mutex<Vec<String>>>,
+}
+
+struct Message(String);
+
+impl Visit for Message {
+    fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
+        let _ = write!(self.0, "{field}={value:?} ");
+    }
+}
+
+impl Subscriber for Breaking {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        true
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn event(&self, event: &Event<'_>) {
+        let mut message = Message(String::new());
+        event.record(&mut message);
+        self.told.lock().unwrap().push(message.0.clone());
+        assert!(
+            !message.0.contains("the table of clients is full"),
+            "on purpose"
+        );
+    }
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_is_one_500_and_a_counted_event() {
+    let told = Arc::default();
+    let log = Breaking {
+        told: Arc::clone(&told),
+    };
+    let _log = tracing::subscriber::set_default(log);
+    let options = ["--limit-for=0.0.0.0/0=1/h:2", "--max-clients=1"];
+    let world = World::up(&options, |ends| steady(ends, Duration::ZERO)).await;
+    assert_eq!(world.ask_from("192.0.2.1", "a").await.unwrap().status, 200);
+
+    let broken = world.ask_from("192.0.2.2", "b").await.unwrap();
+    assert_eq!((broken.status, broken.code()), (500, "internal"));
+    assert_eq!(broken.retry_after, None);
+    assert_eq!(broken.request_id.len(), 32, "it left by the one exit");
+    let events = told.lock().unwrap().join("\n");
+    assert!(
+        events.contains("the handling of a request panicked panics=1"),
+        "{events}"
+    );
+    assert!(events.contains("status=500"), "{events}");
+
+    assert_eq!(world.ask_from("192.0.2.1", "c").await.unwrap().status, 200);
+    assert_eq!(world.seen(), ["a", "c"]);
+}
