@@ -1,5 +1,5 @@
 //! Whole byte streams against a running gateway: `KIDOBAN_FUZZ_ADDRESS` says where. It
-//! must never answer 101 or 5xx but for the engine's own reasons, never stay silent on a
+//! must never answer 101 or 500, never stay silent on a
 //! closed stream for longer than its deadlines, and be healthy after each input.
 #![no_main]
 
