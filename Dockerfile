@@ -25,13 +25,15 @@ WORKDIR /src
 # The dependencies alone, behind empty sources: this layer is made again only when the lock file changes.
 COPY Cargo.toml Cargo.lock ./
 RUN mkdir -p src tests/it tests/stub \
- && echo 'fn main() {}' | tee src/main.rs tests/it/main.rs > tests/stub/engine.rs \
+ && echo 'fn main() {}' | tee src/main.rs src/build.rs tests/it/main.rs > tests/stub/engine.rs \
  && touch src/lib.rs
 # A target that is named, if only the machine's own, keeps RUSTFLAGS away from build scripts and procedural macros,
 # which cannot be linked statically.
 ENV RUSTFLAGS="-C target-feature=+crt-static"
 RUN cargo build --release --locked --bin kidoban --target "$(uname -m)-unknown-linux-gnu"
 
+# There is no repository in here to ask: --build-arg KIDOBAN_COMMIT=$(git rev-parse --short HEAD), and the date alike.
+ARG KIDOBAN_COMMIT KIDOBAN_COMMIT_DATE
 COPY src src
 # Cargo goes by the time of change, and the sources may be older than the empty ones that they replace.
 RUN find src -type f -exec touch {} + \

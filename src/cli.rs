@@ -15,6 +15,7 @@ use clap::builder::BoolishValueParser;
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap_complete::Shell;
 use hyper::header::HeaderName;
 
 use crate::health::Target;
@@ -26,10 +27,12 @@ use crate::settings::{
     Variable, count, duration, header_name, size,
 };
 
-/// A keeper at the wicket of one slow program: HTTP turns in, one JSON line at a time to
-/// an engine that reads a line and writes a line.
+/// Keeper at the wicket of one slow program
+///
+/// HTTP turns in, one JSON line at a time to an engine that reads a line and writes a
+/// line, and its line back.
 #[derive(Debug, Parser)]
-#[command(name = "kidoban", version, args_conflicts_with_subcommands = true)]
+#[command(name = "kidoban", version = env!("KIDOBAN_VERSION"), args_conflicts_with_subcommands = true)]
 pub struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
@@ -52,6 +55,13 @@ pub enum Command {
         #[arg(value_name = "URL", default_value = "http://127.0.0.1:8787")]
         target: Target,
     },
+    /// Write a script that completes command lines
+    Completions {
+        /// The shell that is to run it
+        shell: Shell,
+    },
+    /// Write the manual page, for man -l -
+    Man,
 }
 
 /// `kidoban [serve] [OPTIONS] [-- ENGINE [ARG]...]`
@@ -298,10 +308,18 @@ impl Cli {
         match &mut command {
             Command::Serve(serve) => serve.options.split_engine_env(&matches),
             Command::Demo(options) => options.split_engine_env(&matches),
-            Command::Engine | Command::Health { .. } => {}
+            Command::Engine
+            | Command::Health { .. }
+            | Command::Completions { .. }
+            | Command::Man => {}
         }
         (command, matches)
     }
+}
+
+/// The definition of the command line, for whoever describes it.
+pub fn command() -> clap::Command {
+    Cli::command()
 }
 
 /// `--rate -1` is a bad rate, to be told so; without this it would be an unknown flag `-1`.

@@ -2,7 +2,9 @@
 //! heard in one line, and never waits long.
 
 use std::fmt;
+use std::io::{self, Write as _};
 use std::path::PathBuf;
+use std::process::ExitCode;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -71,8 +73,20 @@ impl fmt::Display for Target {
     }
 }
 
-/// Asks. The line for a person, and whether all is well.
-pub async fn ask(target: &Target) -> (String, bool) {
+/// Asks, and tells it on stdout. The exit code says whether turns are taken.
+pub async fn tell(target: &Target) -> ExitCode {
+    let (answer, ok) = ask(target).await;
+    // Nobody may be reading; the exit code says it all the same.
+    let _ = writeln!(io::stdout(), "{answer}");
+    if ok {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+/// The line for a person, and whether all is well.
+async fn ask(target: &Target) -> (String, bool) {
     let asking = async {
         match target {
             Target::Http { address, path } => {

@@ -49,6 +49,9 @@
 //! | how far a shutdown has come | [`drain`] | [`run`] |
 //! | static files | [`request`] | [`run`], on SIGHUP |
 //!
+//! Beside the gateway stand the small commands: [`health`] asks one, [`man`] describes
+//! the command line, [`demo`] is an engine and a page of its own.
+//!
 //! # What always holds
 //!
 //! - A line is never given to an engine that is out of step, and no line is given twice.
@@ -70,6 +73,7 @@ pub mod health;
 pub mod listen;
 pub mod log;
 pub mod logic;
+pub mod man;
 pub mod protocol;
 pub mod refusal;
 pub mod request;

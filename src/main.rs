@@ -8,9 +8,9 @@ use kidoban::cli::{self, Cli, Command, Options};
 use kidoban::config::{self, Config, Role};
 use kidoban::engine::launcher;
 use kidoban::engine::process::{EngineCommand, NotRunnable};
-use kidoban::health::{self, Target};
+use kidoban::health;
 use kidoban::run::{self, StartError};
-use kidoban::{demo, log};
+use kidoban::{demo, log, man};
 
 /// The system's own gives back only what lies at its end, and keeps megabytes after a flood.
 #[global_allocator]
@@ -23,7 +23,9 @@ fn main() -> ExitCode {
         Command::Engine => demo::engine::run(io::stdin().lock(), io::stdout().lock())
             .map(|()| ExitCode::SUCCESS)
             .map_err(|error| StartError::System("go on", error)),
-        Command::Health { target } => ask_health(&target),
+        Command::Health { target } => in_a_runtime(health::tell(&target)),
+        Command::Completions { shell } => written(man::completions(shell, io::stdout())),
+        Command::Man => written(man::man(io::stdout())),
         Command::Serve(serve) => start(Role::Serve, &serve.options, &matches, |open_files_soft| {
             config::decide_engine(&serve.engine, &serve.options, open_files_soft)
         }),
@@ -58,14 +60,10 @@ fn start(
     })?
 }
 
-fn ask_health(target: &Target) -> Result<ExitCode, StartError> {
-    let (answer, ok) = in_a_runtime(health::ask(target))?;
-    let _ = writeln!(io::stdout(), "{answer}");
-    Ok(if ok {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+fn written(outcome: io::Result<()>) -> Result<ExitCode, StartError> {
+    outcome
+        .map(|()| ExitCode::SUCCESS)
+        .map_err(|error| StartError::System("write", error))
 }
 
 fn in_a_runtime<T>(work: impl Future<Output = T>) -> Result<T, StartError> {

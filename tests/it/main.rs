@@ -13,6 +13,7 @@ mod watch;
 
 mod browser;
 mod caddy;
+mod commands;
 mod connections;
 mod containment;
 mod cross_origin;

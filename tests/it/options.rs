@@ -91,7 +91,7 @@ pub fn outcome(command: &mut Command) -> (Option<i32>, String, String) {
 }
 
 /// The options that `--help` shows, each with its text.
-fn helped() -> Vec<(String, String)> {
+pub fn helped() -> Vec<(String, String)> {
     let help = outcome(kidoban().args(["serve", "--help"])).1;
     let mut options: Vec<(String, String)> = Vec::new();
     for line in help.lines().map(str::trim) {
