@@ -230,7 +230,7 @@ async fn read_up_to(limit: usize, body: &mut Incoming, bytes: &mut Vec<u8>) -> R
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|_| Refusal::BadRequest("the body broke off"))?;
         let Ok(data) = frame.into_data() else {
-            continue;
+            return Err(Refusal::BadRequest("a body with fields behind it"));
         };
         if bytes.len() + data.len() > limit {
             return Err(Refusal::BodyTooLarge(limit));

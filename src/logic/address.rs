@@ -15,7 +15,7 @@ use std::str::FromStr;
 
 use ipnet::{IpNet, Ipv4Net};
 
-use member::{Member, is_well_quoted, split_first, split_last};
+use member::{Member, split_first, split_last};
 
 /// The well-known prefix of addresses that translate IPv4 (RFC 6052, 2.1).
 const NAT64_PREFIX: [u16; 6] = [0x64, 0xff9b, 0, 0, 0, 0];
@@ -258,11 +258,6 @@ fn walk<'a>(
 ) -> Hop {
     let mut hop = peer;
     for line in lines.rev() {
-        // The malformed place and all that is right of it are one member that
-        // is no address, and that one stands at the line's right end.
-        if kind == HeaderKind::Forwarded && !is_well_quoted(line) {
-            return hop;
-        }
         let mut rest = Some(line);
         while let Some(members) = rest {
             let (left, member) = split_last(members, kind);

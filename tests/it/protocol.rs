@@ -111,6 +111,52 @@ fn a_head_that_could_be_read_two_ways_is_refused_and_closed() {
     assert_eq!(reply.status, 200, "the one ticket was left: {reply:?}");
 }
 
+/// A coding wins over a length (RFC 9112, 6.3), and whatever stands behind such a body is not answered.
+#[test]
+fn a_length_beside_a_coding_counts_for_nothing_and_closes() {
+    let gateway = Gateway::unlimited(&[]).start();
+    let chunked = format!("{:x}\r\n{LOOK}\r\n0\r\n\r\n", LOOK.len());
+    let smuggled = turn("1.1", "Host: h\r\n");
+    for lines in [
+        "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n",
+        "Transfer-Encoding: chunked\r\nContent-Length: 400\r\n",
+    ] {
+        let mut connection = Connection::open(gateway.address()).unwrap();
+        let head = format!("POST /api/turn HTTP/1.1\r\nHost: h\r\n{lines}\r\n");
+        let bytes = format!("{head}{chunked}{smuggled}");
+        connection.stream.write_all(bytes.as_bytes()).unwrap();
+        let reply = connection.read(false).unwrap();
+        assert_eq!(reply.json()["saw"], format!("{LOOK}\n"), "{lines:?}");
+        assert!(connection.is_closed(), "{lines:?}");
+    }
+    assert_eq!(gateway.turn(LOOK).json()["lines"], 3);
+}
+
+/// Fields behind a body are nothing that a turn has; where they end, parsers disagree.
+#[test]
+fn a_body_with_fields_behind_it_is_refused_and_closed() {
+    let gateway = Gateway::unlimited(&[]).start();
+    let get = "GET /api/health HTTP/1.1\r\nHost: h\r\n\r\n";
+    for end in [
+        "0\r\nX: y\r\n\r\n",
+        "0\r\n\n",
+        "0\r\nX: y\n\r\n",
+        "0\r\nX: y\n\n",
+        "0\r\nX: y\r\n\n",
+    ] {
+        let head = "POST /api/turn HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
+        let bytes = format!("{head}{:x}\r\n{LOOK}\r\n{end}{get}{get}", LOOK.len());
+        let (reply, closed) = raw(&gateway, &bytes);
+        assert_eq!(
+            (reply.status, reply.code().as_str()),
+            (400, "bad_request"),
+            "{end:?}"
+        );
+        assert!(closed, "{end:?}");
+    }
+    assert_eq!(gateway.turn(LOOK).json()["lines"], 1);
+}
+
 #[test]
 fn http_1_0_is_answered_and_closed() {
     let gateway = Gateway::unlimited(&[]).start();

@@ -47,8 +47,10 @@ pub(super) fn split_first(members: &[u8], kind: HeaderKind) -> Option<(&[u8], Op
     })
 }
 
-/// What is left of the last comma, and the member right of it. A `Forwarded`
-/// line must be well quoted.
+/// What is left of the last comma, and the member right of it.
+///
+/// Quotes are counted from the right end: a proxy closes all that it opens, so whatever
+/// a caller left open further left changes nothing about what stands right of it.
 pub(super) fn split_last(members: &[u8], kind: HeaderKind) -> (Option<&[u8]>, &[u8]) {
     let mut quoted = false;
     let comma = members.iter().enumerate().rposition(|(at, byte)| {
@@ -65,32 +67,17 @@ pub(super) fn split_last(members: &[u8], kind: HeaderKind) -> (Option<&[u8]>, &[
 }
 
 /// Whether an odd number of backslashes stands before this place. Outside of
-/// quotes a well-quoted line has none.
+/// quotes a proxy writes none.
 fn is_escaped(line: &[u8], at: usize) -> bool {
     let slashes = line[..at].iter().rev().take_while(|byte| **byte == b'\\');
     slashes.count() % 2 == 1
-}
-
-/// Whether every member of the line is whole: see [`unquoted`].
-pub(super) fn is_well_quoted(line: &[u8]) -> bool {
-    let mut rest = line;
-    loop {
-        match unquoted(rest, b',') {
-            Some(Some(at)) => rest = &rest[at + 1..],
-            Some(None) => return true,
-            None => return false,
-        }
-    }
 }
 
 /// Where the first `separator` outside of quotes stands, if there is one; `None`
 /// if the quoting goes wrong before it.
 ///
 /// A quoted string (RFC 9110, 5.6.4) opens right after a `=`, and only white
-/// space and then a `,`, a `;` or the end may follow it. So strict because the
-/// text may have been glued together: a caller that leaves a quote open turns
-/// the inside of a proxy's quotes out, and that is seen here, since the line
-/// then ends within quotes, or has something after a closing one.
+/// space and then a `,`, a `;` or the end may follow it.
 #[allow(clippy::option_option)] // Two different kinds of nothing, read at once by `?`.
 fn unquoted(text: &[u8], separator: u8) -> Option<Option<usize>> {
     enum At {

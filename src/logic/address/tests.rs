@@ -217,13 +217,13 @@ fn quotes_in_forwarded_cannot_forge_a_member() {
         ("for=203.0.113.7;host=\", for=9.9.9.9;x=\"", REAL),
         ("host=\"x, for=9.9.9.9\"", peer),
         // A quote left open by the caller, then what the proxy added.
-        ("for=\"9.9.9.9, for=203.0.113.7", peer),
-        ("for=9.9.9.9, for=\", for=203.0.113.7", peer),
-        ("for=9.9.9.9, x=\", for=\"[2001:db8::1]\"", peer),
-        ("for=9.9.9.9, x=\"\\, for=\"[2001:db8::1]\"", peer),
-        ("x=\", for=1.1.1.1;host=\",for=9.9.9.9;x=\"", peer),
-        ("x=\", for=1.1.1.1;host=\",for=9.9.9.9;x=\\\"\"", peer),
-        ("x=\", for=1.1.1.1;host=\",for=9.9.9.9\"", peer),
+        ("for=\"9.9.9.9, for=203.0.113.7", REAL),
+        ("for=9.9.9.9, for=\", for=203.0.113.7", REAL),
+        ("for=9.9.9.9, x=\", for=\"[2001:db8::1]\"", "2001:db8::1"),
+        ("for=9.9.9.9, x=\"\\, for=\"[2001:db8::1]\"", "2001:db8::1"),
+        ("x=\", for=1.1.1.1;host=\",for=9.9.9.9;x=\"", "1.1.1.1"),
+        ("x=\", for=1.1.1.1;host=\",for=9.9.9.9;x=\\\"\"", "1.1.1.1"),
+        ("x=\", for=1.1.1.1;host=\",for=9.9.9.9\"", "1.1.1.1"),
         ("\"for=9.9.9.9\"", peer),
         ("for= \"9.9.9.9\"", peer),
         ("for=9.9.9.9, x=\\", peer),
@@ -233,7 +233,6 @@ fn quotes_in_forwarded_cannot_forge_a_member() {
     for (header, client) in cases {
         assert_eq!(forwarded(header), client, "{header}");
     }
-    // On a line of its own an open quote does no harm.
     let lines: [&[u8]; 2] = [b"for=9.9.9.9, x=\"", b"for=203.0.113.7"];
     let found = find_in(&lines, HeaderKind::Forwarded, Order::Trusted);
     assert_eq!(found.to_string(), REAL);
@@ -384,13 +383,8 @@ proptest! {
         let real = Hop::new(ip(REAL));
         let lines = [forged.as_slice(), written.as_bytes()];
         prop_assert_eq!(find_in(&lines, kind, Order::Trusted), real);
-        // Glued to it: an open quote may spoil the line, never forge it.
         let glued = [&forged, b", ".as_slice(), written.as_bytes()].concat();
-        let found = find_in(&[&glued], kind, Order::Trusted);
-        let is_spoilt = kind == HeaderKind::Forwarded && found == peer();
-        prop_assert!(found == real || is_spoilt, "{}", found);
-        let is_whole = kind == HeaderKind::List || is_well_quoted(&forged);
-        prop_assert!(found == real || !is_whole, "{}", found);
+        prop_assert_eq!(find_in(&[&glued], kind, Order::Trusted), real);
     }
 
     #[test]

@@ -55,6 +55,24 @@ fn a_turn_is_passed_on_as_it_was_sent() {
     assert_eq!(turn(r#"{"k\u0069nd":"l\u006fok"}"#).unwrap().kind(), "look");
 }
 
+/// Digits around the largest double: what passes is held by one, and what does not is not.
+#[test]
+fn numbers_at_the_edge_of_a_double() {
+    let largest = format!("{}", f64::MAX);
+    for (number, passes) in [
+        (largest.as_str(), true),
+        ("1.7976931348623158e308", true),
+        ("179769313486231570000e288", true),
+        ("1.79769313486231580e308", true),
+        ("1.79769313486231585e308", false),
+        ("179769313486231589e291", false),
+    ] {
+        let body = format!(r#"{{"kind":"look","x":{number}}}"#);
+        assert_eq!(turn(&body).is_ok(), passes, "{number}");
+        assert_eq!(number.parse::<f64>().unwrap().is_finite(), passes);
+    }
+}
+
 #[test]
 fn a_pretty_printed_body_is_one_line() {
     let body = " \n{\n  \"kind\": \"look\",\r\n\t\"x\": [\r1,\n 2]\n}\r\n\n";
@@ -442,6 +460,15 @@ proptest! {
                 prop_assert!(!told.is_empty() && !told.chars().any(char::is_control), "{:?}", told);
             }
         }
+    }
+
+    #[test]
+    fn numbers_pass_if_a_double_holds_them(digits in "1797693134862315[0-9]{1,20}", zeros in 0_usize..40) {
+        let exponent = 309 - digits.len() - zeros;
+        let number = format!("{digits}{}e{exponent}", "0".repeat(zeros));
+        let is_held = number.parse::<f64>().unwrap().is_finite();
+        let body = format!(r#"{{"kind":"look","x":{number}}}"#);
+        prop_assert_eq!(turn(&body).is_ok(), is_held, "{}", number);
     }
 
     #[test]

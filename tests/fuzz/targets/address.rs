@@ -27,7 +27,11 @@ fuzz_target!(|data: &[u8]| {
         let with_last = lines().chain([last]);
         let with_last: Vec<&[u8]> = with_last.collect();
         let found = find(peer, with_last.into_iter(), kind, Order::Trusted, &trusted);
-        assert_eq!(found, Hop::new(IpAddr::V4(Ipv4Addr::new(203, 0, 113, 7))));
+        let real = Hop::new(IpAddr::V4(Ipv4Addr::new(203, 0, 113, 7)));
+        assert_eq!(found, real);
+        let glued = [data, b",", last].concat();
+        let glued = glued.split(|byte| *byte == b'\n');
+        assert_eq!(find(peer, glued, kind, Order::Trusted, &trusted), real);
         let untrusted = Hop::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)));
         assert_eq!(find(untrusted, lines(), kind, Order::Trusted, &trusted), untrusted);
     }
