@@ -81,3 +81,4 @@ pub mod run;
 pub mod server;
 pub mod settings;
 pub mod static_files;
+pub mod systemd;

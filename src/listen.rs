@@ -1,15 +1,19 @@
 //! Sockets: bound, or refused with a sentence. A stale unix socket is replaced, a live
-//! one never is. Accepts nothing itself.
+//! one never is; a socket that was passed is nobody's to replace. Accepts nothing itself.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::net::SocketAddr;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use tokio::net::{TcpListener, UnixListener, UnixStream};
 
 use crate::settings::ListenAt;
+use crate::systemd::Passed;
 
 /// Who may connect to a unix socket: its owner and its group.
 const SOCKET_MODE: u32 = 0o660;
@@ -19,7 +23,7 @@ const SOCKET_MODE: u32 = 0o660;
 pub enum Listener {
     /// TCP, and the address that it really has.
     Tcp(TcpListener, SocketAddr),
-    /// Unix; the file is removed when this is dropped.
+    /// Unix; the file is removed when this is dropped, if it is ours.
     Unix(UnixListener, SocketFile),
 }
 
@@ -39,6 +43,30 @@ impl Listener {
         }
     }
 
+    /// Takes over a socket that was passed. Inside a runtime only.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn adopt(passed: Passed) -> io::Result<Self> {
+        match passed {
+            Passed::Tcp(listener) => {
+                let address = listener.local_addr()?;
+                Ok(Self::Tcp(TcpListener::from_std(listener)?, address))
+            }
+            Passed::Unix(listener) => {
+                let address = listener.local_addr()?;
+                let name = address.as_abstract_name().map(|name| [b"@", name].concat());
+                let abstract_name = name.map(|name| OsString::from_vec(name).into());
+                let path = address.as_pathname().map(Path::to_owned);
+                let file = SocketFile {
+                    path: path.or(abstract_name).unwrap_or_default(),
+                    inode: None,
+                };
+                Ok(Self::Unix(UnixListener::from_std(listener)?, file))
+            }
+        }
+    }
+
     /// What is listened on, as `--listen` would name it.
     pub fn address(&self) -> ListenAt {
         match self {
@@ -52,13 +80,14 @@ impl Listener {
 #[derive(Debug)]
 pub struct SocketFile {
     path: PathBuf,
-    inode: u64,
+    /// None for one that was passed: it stays, whoever listens.
+    inode: Option<u64>,
 }
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
         // A successor may have put its own socket there in the meantime.
-        if fs::symlink_metadata(&self.path).is_ok_and(|file| file.ino() == self.inode) {
+        if fs::symlink_metadata(&self.path).is_ok_and(|file| Some(file.ino()) == self.inode) {
             let _ = fs::remove_file(&self.path);
         }
     }
@@ -70,7 +99,7 @@ async fn bind_unix(path: &Path) -> io::Result<Listener> {
     let (listener, inode) = put_in_place(path, |beside| {
         let listener = UnixListener::bind(beside)?;
         fs::set_permissions(beside, fs::Permissions::from_mode(SOCKET_MODE))?;
-        Ok((listener, fs::symlink_metadata(beside)?.ino()))
+        Ok((listener, Some(fs::symlink_metadata(beside)?.ino())))
     })?;
     let path = path.to_owned();
     Ok(Listener::Unix(listener, SocketFile { path, inode }))

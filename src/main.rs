@@ -10,7 +10,7 @@ use kidoban::engine::launcher;
 use kidoban::engine::process::{EngineCommand, NotRunnable};
 use kidoban::health;
 use kidoban::run::{self, StartError};
-use kidoban::{demo, log, man};
+use kidoban::{demo, log, man, systemd};
 
 /// The system's own gives back only what lies at its end, and keeps megabytes after a flood.
 #[global_allocator]
@@ -45,6 +45,8 @@ fn start(
     matches: &ArgMatches,
     engine: impl FnOnce(Option<u64>) -> Result<EngineCommand, NotRunnable>,
 ) -> Result<ExitCode, StartError> {
+    // Before the log's thread, and any other.
+    let passed = systemd::passed_sockets()?;
     let config = Config::decide(options).map_err(StartError::Contradictions)?;
     let log = log::start(config.log_format).map_err(StartError::Log)?;
     let engine = engine(run::raise_open_files())?;
@@ -56,7 +58,7 @@ fn start(
     // One thread: the engine dies with the thread that started it, and this one is the process.
     in_a_runtime(async {
         tokio::spawn(log.tell_lost());
-        run::run(config, engine, role).await
+        run::run(config, engine, role, passed).await
     })?
 }
 

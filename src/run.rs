@@ -29,6 +29,7 @@ use crate::request::Gateway;
 use crate::server;
 use crate::settings::ListenAt;
 use crate::static_files::{ReadError, StaticFiles};
+use crate::systemd::{Manager, Passed, Unusable};
 
 /// How long answers that are decided may take to go out, once the drain's time is up.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
@@ -48,6 +49,9 @@ pub enum StartError {
     /// The static files.
     #[error("--static: {0}")]
     Static(#[from] ReadError),
+    /// What systemd has passed.
+    #[error(transparent)]
+    Systemd(#[from] Unusable),
     /// A socket.
     #[error("cannot listen on {0}: {1}")]
     Listen(ListenAt, io::Error),
@@ -66,12 +70,13 @@ impl StartError {
     /// The process's exit code.
     pub fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
-            Self::Contradictions(_) | Self::Log(_) => 2,
+            Self::Contradictions(_) | Self::Log(_) | Self::Systemd(Unusable::Variable { .. }) => 2,
             Self::Engine(NotRunnable::NotFound(..)) => 127,
             Self::Engine(NotRunnable::NotExecutable(_)) => 126,
             Self::NeverRan(Ended::NeverRan { code, .. }) => *code,
             Self::NeverRan(Ended::Illegal(_))
             | Self::Static(_)
+            | Self::Systemd(Unusable::Socket { .. })
             | Self::Listen(..)
             | Self::PortFile(..)
             | Self::System(..) => 1,
@@ -91,7 +96,7 @@ pub fn raise_open_files() -> Option<u64> {
     limit.current
 }
 
-/// Runs the gateway until a signal ends it.
+/// Runs the gateway until a signal ends it. Sockets that were passed take the place of `--listen`.
 ///
 /// # Errors
 /// [`StartError`]; once it runs, it ends with an exit code.
@@ -99,13 +104,15 @@ pub async fn run(
     config: Config,
     command: EngineCommand,
     role: Role,
+    passed: Vec<Passed>,
 ) -> Result<ExitCode, StartError> {
     let config = Arc::new(config);
     let clock = Clock::start();
     let mut signals =
         Signals::catch().map_err(|error| StartError::System("catch signals", error))?;
     let files = read_files(&config, role)?;
-    let listeners = bind(&config).await?;
+    let manager = Manager::from_environment()?;
+    let listeners = listen(&config, passed).await?;
     if let Role::Demo = role {
         tell_where_to_play(&listeners);
     }
@@ -133,12 +140,16 @@ pub async fn run(
     let connections = Arc::new(Connections::new(config.connections));
     // Dropped with this function: nothing is accepted or read again after it.
     let mut tasks = JoinSet::new();
+    let mut accepting = Vec::new();
     for listener in listeners {
-        tasks.spawn(server::accept(
+        accepting.push(tasks.spawn(server::accept(
             Arc::clone(&gateway),
             Arc::clone(&connections),
             listener,
-        ));
+        )));
+    }
+    if let Some(manager) = manager {
+        tasks.spawn(manager.tell(engine.clone(), drain.clone(), accepting));
     }
 
     tasks.spawn(async move {
@@ -205,13 +216,20 @@ async fn is_true(mut flag: watch::Receiver<bool>) {
     let _ = flag.wait_for(|set| *set).await;
 }
 
-async fn bind(config: &Config) -> Result<Vec<Listener>, StartError> {
+async fn listen(config: &Config, passed: Vec<Passed>) -> Result<Vec<Listener>, StartError> {
     let mut listeners = Vec::new();
-    for at in &config.listen {
-        let listener = Listener::bind(at)
-            .await
-            .map_err(|error| StartError::Listen(at.clone(), error))?;
+    for passed in passed {
+        let listener = Listener::adopt(passed)
+            .map_err(|error| StartError::System("take over a socket", error))?;
         listeners.push(listener);
+    }
+    if listeners.is_empty() {
+        for at in &config.listen {
+            let listener = Listener::bind(at)
+                .await
+                .map_err(|error| StartError::Listen(at.clone(), error))?;
+            listeners.push(listener);
+        }
     }
     let mut addresses = String::new();
     for listener in &listeners {

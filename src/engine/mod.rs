@@ -14,6 +14,7 @@ mod stderr;
 pub mod supervisor;
 mod unit;
 
+use std::future::pending;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -128,6 +129,9 @@ struct Shared {
     queue: Mutex<Queue<Waiting>>,
     arrived: Notify,
     swap_asked: Notify,
+    beat_asked: Notify,
+    /// Counts the supervisor's answers to it.
+    beats: watch::Sender<u64>,
     status: watch::Sender<Status>,
     /// A moving average over served turns; 0 before the first.
     turn_nanos: AtomicU64,
@@ -165,6 +169,8 @@ impl Engine {
                 queue: Mutex::new(Queue::new(places_max, order)),
                 arrived: Notify::new(),
                 swap_asked: Notify::new(),
+                beat_asked: Notify::new(),
+                beats: watch::channel(0).0,
                 status,
                 turn_nanos: AtomicU64::new(0),
             }),
@@ -174,6 +180,22 @@ impl Engine {
     /// Does it take turns now?
     pub fn status(&self) -> Status {
         *self.shared.status.borrow()
+    }
+
+    /// The same, to be waited on. It never ends while this engine is there.
+    pub fn statuses(&self) -> watch::Receiver<Status> {
+        self.shared.status.subscribe()
+    }
+
+    /// Ready when the supervisor has answered: it gets on with its work, and waits for
+    /// nothing that should have come long ago. Never ready otherwise. Cancel-safe.
+    pub async fn beat(&self) {
+        let mut beats = self.shared.beats.subscribe();
+        self.shared.beat_asked.notify_one();
+        if beats.changed().await.is_err() {
+            // The sender is gone, which `self` itself rules out.
+            pending().await
+        }
     }
 
     /// Places taken, the turn in the engine included.

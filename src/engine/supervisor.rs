@@ -10,14 +10,19 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 use tracing::{error, info, warn};
 
 use super::process::Process;
 use super::unit::Unit;
 use super::{Engine, Shared, Status};
-use crate::clock::Clock;
+use crate::clock::{self, Clock};
 use crate::logic::lifecycle::{Action, Event, Illegal, Lifecycle, State, Swap};
 use crate::settings::LogClient;
+
+/// What must come to its end by itself and has not for so long is stuck. Long, because
+/// a system that is short of memory takes its time to end a large process.
+const STUCK_AFTER: Duration = Duration::from_secs(30);
 
 /// What a supervisor holds its engine to.
 #[derive(Clone, Debug)]
@@ -65,6 +70,8 @@ pub struct Supervisor<S> {
     is_first: bool,
     /// Ends when whoever lost a swap has left.
     leaving: Option<JoinHandle<()>>,
+    /// When something last happened.
+    moved_at: Instant,
 }
 
 impl<S: FnMut() -> io::Result<Box<dyn Process>>> Supervisor<S> {
@@ -80,6 +87,7 @@ impl<S: FnMut() -> io::Result<Box<dyn Process>>> Supervisor<S> {
             successor: None,
             is_first: true,
             leaving: None,
+            moved_at: clock::now(),
         }
     }
 
@@ -107,7 +115,13 @@ impl<S: FnMut() -> io::Result<Box<dyn Process>>> Supervisor<S> {
                     Event::OldGone
                 }
                 () = self.shared.swap_asked.notified() => Event::SwapAsked,
+                // Last: what could happen has been looked for.
+                () = self.shared.beat_asked.notified() => {
+                    self.answer_beat();
+                    continue;
+                }
             };
+            self.moved_at = clock::now();
             if let (Event::Reaped, Some(unit), true) = (event, &self.serving, self.is_first)
                 && let Some((why, code)) = unit.never_ran()
             {
@@ -126,6 +140,19 @@ impl<S: FnMut() -> io::Result<Box<dyn Process>>> Supervisor<S> {
         }
         self.close().await;
         Ok(())
+    }
+
+    fn answer_beat(&self) {
+        let due = match self.lifecycle.state() {
+            // For ever, if nobody asks for a turn.
+            State::Idle => None,
+            State::Down { start_at } => Some(self.clock.instant(start_at)),
+            State::Starting | State::Ending { .. } => Some(self.moved_at),
+            State::Probing | State::Busy => Some(self.moved_at + self.terms.reply_timeout),
+        };
+        if due.is_none_or(|due| clock::now() < due + STUCK_AFTER) {
+            self.shared.beats.send_modify(|beats| *beats += 1);
+        }
     }
 
     fn carry_out(&mut self, action: Action) {

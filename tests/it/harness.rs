@@ -144,10 +144,18 @@ impl Gateway {
 
     /// `kidoban serve`, started by a shell that does this first.
     pub fn after(script: &str, options: &[&str]) -> Self {
+        Self::behind(
+            &["sh", "-c", &format!("{script} && exec \"$@\""), "sh"],
+            options,
+        )
+    }
+
+    /// `kidoban serve`, as the last words of this command.
+    pub fn behind(words: &[&str], options: &[&str]) -> Self {
         let gateway = Self::with(options);
-        let mut command = Command::new("sh");
+        let mut command = Command::new(words[0]);
         command
-            .args(["-c", &format!("{script} && exec \"$@\""), "sh"])
+            .args(&words[1..])
             .arg(gateway.command.get_program())
             .args(gateway.command.get_args())
             .stdin(Stdio::null());
@@ -188,6 +196,12 @@ impl Gateway {
     /// One more variable in its environment.
     pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
         self.command.env(name, value);
+        self
+    }
+
+    /// It is given this to read, or to take over.
+    pub fn stdin(mut self, stdin: impl Into<Stdio>) -> Self {
+        self.command.stdin(stdin);
         self
     }
 

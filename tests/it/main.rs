@@ -47,6 +47,7 @@ mod slowhttptest;
 mod soak;
 mod static_files;
 mod swap;
+mod systemd;
 mod turns;
 mod wall_clock;
 mod who_is_the_client;

@@ -1,0 +1,255 @@
+//! What systemd hands over and what it wants to hear: sockets that were passed, and
+//! `sd_notify`. Adopts the sockets before there is any thread, and never removes one nor
+//! shuts it down: they are systemd's, and outlive the gateway. Nothing here holds a turn
+//! up: what cannot be sent is dropped.
+//!
+//! Sources: `sd_listen_fds(3)`, `sd_notify(3)`, `sd_watchdog_enabled(3)`.
+
+use std::env;
+use std::ffi::OsString;
+use std::io;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::process;
+use std::str::FromStr;
+use std::time::Duration;
+
+use listenfd::ListenFd;
+use rustix::net::sockopt;
+use tokio::task::AbortHandle;
+use tokio::time::{MissedTickBehavior, interval, timeout};
+use tracing::{error, info, warn};
+
+use crate::drain::{Drain, Stage};
+use crate::engine::{Engine, Status};
+
+/// The first of the sockets that are passed.
+const FIRST_SOCKET: usize = 3;
+/// Most sockets that are taken over; a unit passes one or two. The bound is there because
+/// the number comes from outside.
+const SOCKETS_MAX: usize = 64;
+/// The watchdog is fed so many times in its period: twice is what it asks for, and one
+/// sign of life may come late.
+const FEEDS_PER_PERIOD: u32 = 3;
+/// Shortest pause between two signs of life, whatever the period.
+const FEED_EVERY_MIN: Duration = Duration::from_millis(1);
+
+/// What is wrong with what systemd, or who plays its part, has handed over.
+#[derive(Debug, thiserror::Error)]
+pub enum Unusable {
+    /// A variable that cannot be read.
+    #[error("{name}={value:?} in the environment: takes {takes}")]
+    Variable {
+        /// Its name.
+        name: &'static str,
+        /// What it is.
+        value: OsString,
+        /// What it may be.
+        takes: &'static str,
+    },
+    /// A descriptor that cannot be listened on.
+    #[error("the socket passed as descriptor {number} (LISTEN_FDS): {why}")]
+    Socket {
+        /// The descriptor.
+        number: usize,
+        /// What is wrong with it.
+        why: io::Error,
+    },
+}
+
+/// A listening socket that was passed.
+#[derive(Debug)]
+pub enum Passed {
+    /// TCP
+    Tcp(std::net::TcpListener),
+    /// A unix stream socket.
+    Unix(std::os::unix::net::UnixListener),
+}
+
+/// The sockets that were passed to this very process; none where nobody passes any.
+///
+/// Call once, and before there is any thread: it changes the environment.
+///
+/// # Errors
+/// [`Unusable`]
+pub fn passed_sockets() -> Result<Vec<Passed>, Unusable> {
+    // Descriptors meant for another process, such as a shell that started this one, are not ours.
+    if !is_ours("LISTEN_PID")?.unwrap_or(false) {
+        return Ok(Vec::new());
+    }
+    const TAKES: &str = "a number from 0 to 64";
+    let count = variable::<usize>("LISTEN_FDS", TAKES)?.unwrap_or(0);
+    if count > SOCKETS_MAX {
+        return Err(unreadable("LISTEN_FDS", TAKES));
+    }
+    let mut all = ListenFd::from_env();
+    (0..count)
+        .map(|index| {
+            adopt(&mut all, index).map_err(|why| Unusable::Socket {
+                number: FIRST_SOCKET + index,
+                why,
+            })
+        })
+        .collect()
+}
+
+fn adopt(all: &mut ListenFd, index: usize) -> io::Result<Passed> {
+    let wrong = || io::Error::other("no listening TCP or unix stream socket");
+    let passed = if let Ok(Some(socket)) = all.take_tcp_listener(index) {
+        Passed::Tcp(socket)
+    } else if let Ok(Some(socket)) = all.take_unix_listener(index) {
+        Passed::Unix(socket)
+    } else {
+        return Err(wrong());
+    };
+    let listens = match &passed {
+        Passed::Tcp(socket) => {
+            socket.set_nonblocking(true)?;
+            sockopt::socket_acceptconn(socket)?
+        }
+        Passed::Unix(socket) => {
+            socket.set_nonblocking(true)?;
+            sockopt::socket_acceptconn(socket)?
+        }
+    };
+    // One connection instead of the socket (`Accept=yes`).
+    if listens { Ok(passed) } else { Err(wrong()) }
+}
+
+/// Who is told how the gateway is.
+#[derive(Debug)]
+pub struct Manager {
+    socket: tokio::net::UnixDatagram,
+    /// How often it wants a sign of life, at the least.
+    watchdog: Option<Duration>,
+}
+
+impl Manager {
+    /// The one that started this process, if it wants to be told. Inside a runtime only.
+    ///
+    /// # Errors
+    /// [`Unusable`], for a watchdog that would never be fed. Nobody at the other end is
+    /// no error: a warning in the log says so.
+    pub fn from_environment() -> Result<Option<Self>, Unusable> {
+        let Some(address) = env::var_os("NOTIFY_SOCKET").filter(|address| !address.is_empty())
+        else {
+            return Ok(None);
+        };
+        let watchdog = watchdog()?;
+        let told = connect(&address).inspect_err(|error| {
+            warn!(%error, ?address, "NOTIFY_SOCKET: cannot tell anybody how the gateway is");
+        });
+        let manager = told.ok().map(|socket| Self { socket, watchdog });
+        Ok(manager)
+    }
+
+    /// Tells it all there is to tell, until it is dropped: READY at once, STATUS when the
+    /// engine's changes, STOPPING when the drain begins, and WATCHDOG while the gateway
+    /// gets on. `tasks` are those that never end before the drain.
+    pub async fn tell(self, engine: Engine, drain: Drain, tasks: Vec<AbortHandle>) {
+        tokio::join!(
+            self.report(&engine, &drain),
+            self.feed(&engine, &drain, &tasks)
+        );
+    }
+
+    async fn report(&self, engine: &Engine, drain: &Drain) {
+        let mut statuses = engine.statuses();
+        let mut news = "READY=1\n";
+        loop {
+            let status = match *statuses.borrow_and_update() {
+                Status::Up => "The engine is up",
+                Status::Starting => "The engine is starting",
+                Status::Down { .. } => "The engine is down",
+            };
+            self.send(&format!("{news}STATUS={status}")).await;
+            news = "";
+            tokio::select! {
+                biased;
+                () = drain.reached(Stage::Draining) => break,
+                // An error means that the engine is gone, which `engine` itself rules out.
+                _ = statuses.changed() => {}
+            }
+        }
+        self.send("STOPPING=1\nSTATUS=Draining").await;
+    }
+
+    /// This task runs on the thread that serves, so that one that is blocked feeds nothing. Beyond that the engine's
+    /// supervisor must answer, and nobody who accepts may have ended. A drain is bounded by timers of its own.
+    async fn feed(&self, engine: &Engine, drain: &Drain, tasks: &[AbortHandle]) {
+        let Some(period) = self.watchdog else { return };
+        let pause = (period / FEEDS_PER_PERIOD).max(FEED_EVERY_MIN);
+        let mut due = interval(pause);
+        due.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut gets_on = true;
+        loop {
+            due.tick().await;
+            let got_on = gets_on;
+            gets_on = tokio::select! {
+                biased;
+                () = drain.reached(Stage::Draining) => true,
+                beat = timeout(pause, engine.beat()) => {
+                    beat.is_ok() && !tasks.iter().any(AbortHandle::is_finished)
+                }
+            };
+            match (got_on, gets_on) {
+                (true, false) => error!("a part of the gateway is stuck: the watchdog is not fed"),
+                (false, true) => info!("the gateway gets on: the watchdog is fed again"),
+                (true, true) | (false, false) => {}
+            }
+            if gets_on {
+                self.send("WATCHDOG=1").await;
+            }
+        }
+    }
+
+    /// Waits while systemd is behind with its reading. Who listens no longer is not told.
+    async fn send(&self, words: &str) {
+        if let Err(error) = self.socket.send(words.as_bytes()).await {
+            warn!(%error, words, "NOTIFY_SOCKET: not told");
+        }
+    }
+}
+
+/// A path, or with `@` in front a name in the abstract namespace.
+fn connect(address: &OsString) -> io::Result<tokio::net::UnixDatagram> {
+    let socket = UnixDatagram::unbound()?;
+    match address.as_bytes() {
+        [b'@', name @ ..] => socket.connect_addr(&SocketAddr::from_abstract_name(name)?)?,
+        [b'/', ..] => socket.connect(address)?,
+        _ => return Err(io::Error::other("neither a path nor an abstract name")),
+    }
+    socket.set_nonblocking(true)?;
+    tokio::net::UnixDatagram::from_std(socket)
+}
+
+fn watchdog() -> Result<Option<Duration>, Unusable> {
+    const TAKES: &str = "a number of microseconds, at least 1";
+    if !is_ours("WATCHDOG_PID")?.unwrap_or(true) {
+        return Ok(None);
+    }
+    match variable::<u64>("WATCHDOG_USEC", TAKES)? {
+        Some(0) => Err(unreadable("WATCHDOG_USEC", TAKES)),
+        period => Ok(period.map(Duration::from_micros)),
+    }
+}
+
+/// Does this variable name this process? None where it is not there.
+fn is_ours(name: &'static str) -> Result<Option<bool>, Unusable> {
+    let pid = variable::<u32>(name, "a process id")?;
+    Ok(pid.map(|pid| pid == process::id()))
+}
+
+fn variable<T: FromStr>(name: &'static str, takes: &'static str) -> Result<Option<T>, Unusable> {
+    let Some(value) = env::var_os(name) else {
+        return Ok(None);
+    };
+    let read = value.to_str().and_then(|value| value.parse().ok());
+    read.map(Some).ok_or_else(|| unreadable(name, takes))
+}
+
+fn unreadable(name: &'static str, takes: &'static str) -> Unusable {
+    let value = env::var_os(name).unwrap_or_default();
+    Unusable::Variable { name, value, takes }
+}
