@@ -28,6 +28,8 @@ pub struct Connections {
     limits: ConnectionLimits,
     permits: Arc<Semaphore>,
     open: Mutex<Open>,
+    /// Told when one closes.
+    closed: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -91,6 +93,7 @@ impl Connections {
             limits,
             permits: Arc::new(Semaphore::new(limits.connections_max)),
             open: Mutex::default(),
+            closed: Notify::new(),
         }
     }
 
@@ -123,11 +126,17 @@ impl Connections {
         }
     }
 
-    /// Ready when no connection is open. Only once nothing is accepted any more.
+    /// Ready when no connection is open, and none waits for its permit. For one to wait at a time.
     pub async fn all_closed(&self) {
-        let all = u32::try_from(self.limits.connections_max).unwrap_or(u32::MAX);
-        // An error means that nobody will ever ask for one again.
-        let _ = self.permits.acquire_many(all).await;
+        loop {
+            {
+                let open = self.open();
+                if open.by_id.is_empty() && open.newcomers == 0 {
+                    return;
+                }
+            }
+            self.closed.notified().await;
+        }
     }
 
     fn open(&self) -> MutexGuard<'_, Open> {
@@ -288,6 +297,7 @@ impl Drop for Permit {
         let mut open = self.connections.open();
         open.by_id.remove(&self.id);
         open.unsent_bytes -= self.connection.forget_unsent();
+        self.connections.closed.notify_one();
     }
 }
 

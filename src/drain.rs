@@ -13,8 +13,11 @@ use tokio::sync::watch;
 pub enum Stage {
     /// No shutdown.
     Running,
-    /// Nothing new is accepted; what was accepted is answered.
+    /// No connection is accepted any more; what comes on those that were is answered, and
+    /// then they close. A turn that is on its way at this moment is not lost.
     Draining,
+    /// New turns are refused, and idle connections closed; turns that were taken are answered.
+    Refusing,
     /// What is still open gets its 503 now.
     TimeUp,
 }
@@ -46,6 +49,11 @@ impl Drain {
     /// Has a shutdown begun?
     pub fn has_begun(&self) -> bool {
         *self.stage.borrow() > Stage::Running
+    }
+
+    /// Are new turns refused?
+    pub fn refuses(&self) -> bool {
+        *self.stage.borrow() >= Stage::Refusing
     }
 
     /// Ready when `stage` is reached. Cancel-safe.

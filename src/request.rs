@@ -178,7 +178,7 @@ impl Gateway {
         open.close();
 
         let unread = body.filter(|body| !body.is_end_stream());
-        let closes = unread.is_some() || head.version == Version::HTTP_10;
+        let closes = unread.is_some() || head.version == Version::HTTP_10 || self.drain.has_begun();
         if let Some(body) = unread {
             gates::discard_unasked(body, &head.headers, self.config.body_timeout);
         }
@@ -234,7 +234,7 @@ impl Gateway {
         match path {
             Path::Turn(route) => {
                 protocol::check_turn(&head.headers)?;
-                if self.drain.has_begun() {
+                if self.drain.refuses() {
                     return Err(Refusal::Draining);
                 }
                 let body = body.take().ok_or(Refusal::Internal)?;

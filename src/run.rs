@@ -6,6 +6,7 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
+use std::pin::pin;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,10 +21,10 @@ use crate::clock::Clock;
 use crate::config::{Config, Role};
 use crate::connection::Connections;
 use crate::drain::{Asked, Drain, Signals, Stage};
-use crate::engine::Engine;
 use crate::engine::orphans::Orphans;
 use crate::engine::process::{self, EngineCommand, NotRunnable};
 use crate::engine::supervisor::{Ended, Supervisor};
+use crate::engine::{Engine, Status};
 use crate::listen::{Listener, put_in_place};
 use crate::request::Gateway;
 use crate::server;
@@ -31,6 +32,9 @@ use crate::settings::ListenAt;
 use crate::static_files::{ReadError, StaticFiles};
 use crate::systemd::{Manager, Passed, Unusable};
 
+/// For how long into a drain turns are still taken on connections that are open: what
+/// was sent before its sender could know of the drain has arrived by then.
+const LAST_ARRIVALS: Duration = Duration::from_millis(500);
 /// How long answers that are decided may take to go out, once the drain's time is up.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
 
@@ -112,6 +116,7 @@ pub async fn run(
         Signals::catch().map_err(|error| StartError::System("catch signals", error))?;
     let files = read_files(&config, role)?;
     let manager = Manager::from_environment()?;
+    let keeps_backlog = !passed.is_empty();
     let listeners = listen(&config, passed).await?;
     if let Role::Demo = role {
         tell_where_to_play(&listeners);
@@ -142,11 +147,14 @@ pub async fn run(
     let mut tasks = JoinSet::new();
     let mut accepting = Vec::new();
     for listener in listeners {
-        accepting.push(tasks.spawn(server::accept(
-            Arc::clone(&gateway),
-            Arc::clone(&connections),
-            listener,
-        )));
+        let accept = server::accept(Arc::clone(&gateway), Arc::clone(&connections), listener);
+        let first_start = first_start(engine.clone(), drain.clone(), config.wait_max);
+        accepting.push(tasks.spawn(async move {
+            if keeps_backlog {
+                first_start.await;
+            }
+            accept.await;
+        }));
     }
     if let Some(manager) = manager {
         tasks.spawn(manager.tell(engine.clone(), drain.clone(), accepting));
@@ -178,11 +186,18 @@ pub async fn run(
     info!("draining");
     drain.reach(Stage::Draining);
     let ending = async {
-        let all_closed = connections.all_closed();
-        if timeout(config.drain_timeout, all_closed).await.is_err() {
+        let mut all_closed = pin!(connections.all_closed());
+        let arrivals = LAST_ARRIVALS.min(config.drain_timeout);
+        let mut in_time = timeout(arrivals, all_closed.as_mut()).await;
+        if in_time.is_err() {
+            info!("new turns are refused from now on");
+            drain.reach(Stage::Refusing);
+            in_time = timeout(config.drain_timeout - arrivals, all_closed.as_mut()).await;
+        }
+        if in_time.is_err() {
             warn!("the drain's time is up");
             drain.reach(Stage::TimeUp);
-            let _ = timeout(LAST_ANSWERS, connections.all_closed()).await;
+            let _ = timeout(LAST_ANSWERS, all_closed).await;
         }
         close_engine.send_replace(true);
         exit_code(supervisor.await)
@@ -208,6 +223,17 @@ fn exit_code(ended: Result<Result<(), Ended>, JoinError>) -> Result<ExitCode, St
             error!(%fault, "the engine's supervisor failed");
             Ok(ExitCode::FAILURE)
         }
+    }
+}
+
+/// Ready when the first engine is up or has failed. Whoever waits in a socket's backlog for
+/// the gateway to come back waits for its engine as well, for as long as any turn may wait.
+async fn first_start(engine: Engine, drain: Drain, wait_max: Duration) {
+    let mut statuses = engine.statuses();
+    let is_known = statuses.wait_for(|status| *status != Status::Starting);
+    tokio::select! {
+        _ = timeout(wait_max, is_known) => {}
+        () = drain.reached(Stage::Draining) => {}
     }
 }
 

@@ -10,6 +10,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpStream, UnixStream};
 use tracing::{debug, warn};
 
 use crate::answer;
@@ -31,7 +32,8 @@ const ACCEPT_PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration
 #[error("the client left before its answer")]
 struct ClientLeft;
 
-/// Accepts until the drain begins. Each connection is a task of its own.
+/// Accepts until the drain begins. Each connection is a task of its own; one that was
+/// accepted gets its permit even then.
 pub async fn accept(gateway: Arc<Gateway>, connections: Arc<Connections>, listener: Listener) {
     let mut pause = ACCEPT_PAUSES.0;
     let drain = gateway.drain().clone();
@@ -40,10 +42,22 @@ pub async fn accept(gateway: Arc<Gateway>, connections: Arc<Connections>, listen
         let accepted = tokio::select! {
             biased;
             () = &mut draining => return,
-            accepted = accept_one(&gateway, &connections, &listener) => accepted,
+            accepted = accept_one(&listener) => accepted,
         };
         match accepted {
-            Ok(()) => pause = ACCEPT_PAUSES.0,
+            Ok(accepted) => {
+                pause = ACCEPT_PAUSES.0;
+                let permit = connections.permit().await;
+                let gateway = Arc::clone(&gateway);
+                match accepted {
+                    Accepted::Tcp(stream, peer) => {
+                        tokio::spawn(serve(gateway, permit, stream, peer))
+                    }
+                    Accepted::Unix(stream) => {
+                        tokio::spawn(serve(gateway, permit, stream, Hop::Unix))
+                    }
+                };
+            }
             Err(error) => {
                 warn!(%error, "cannot accept a connection");
                 tokio::select! {
@@ -56,26 +70,24 @@ pub async fn accept(gateway: Arc<Gateway>, connections: Arc<Connections>, listen
     }
 }
 
-async fn accept_one(
-    gateway: &Arc<Gateway>,
-    connections: &Arc<Connections>,
-    listener: &Listener,
-) -> io::Result<()> {
+enum Accepted {
+    Tcp(TcpStream, Hop),
+    Unix(UnixStream),
+}
+
+/// Cancel-safe.
+async fn accept_one(listener: &Listener) -> io::Result<Accepted> {
     match listener {
         Listener::Tcp(listener, _) => {
             let (stream, peer) = listener.accept().await?;
             stream.set_nodelay(true)?;
-            let permit = connections.permit().await;
-            let peer = Hop::new(peer.ip());
-            tokio::spawn(serve(Arc::clone(gateway), permit, stream, peer));
+            Ok(Accepted::Tcp(stream, Hop::new(peer.ip())))
         }
         Listener::Unix(listener, _) => {
             let (stream, _) = listener.accept().await?;
-            let permit = connections.permit().await;
-            tokio::spawn(serve(Arc::clone(gateway), permit, stream, Hop::Unix));
+            Ok(Accepted::Unix(stream))
         }
     }
-    Ok(())
 }
 
 /// Serves one connection to its end: the client's, a deadline's, or the drain's.
@@ -108,7 +120,8 @@ where
         biased;
         ended = connection.as_mut() => ended,
         () = &mut must_close => return,
-        () = gateway.drain().reached(Stage::Draining) => {
+        // Until then a request may be on its way, and its answer closes the connection.
+        () = gateway.drain().reached(Stage::Refusing) => {
             connection.as_mut().graceful_shutdown();
             tokio::select! {
                 biased;

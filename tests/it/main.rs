@@ -49,5 +49,6 @@ mod static_files;
 mod swap;
 mod systemd;
 mod turns;
+mod upgrade;
 mod wall_clock;
 mod who_is_the_client;

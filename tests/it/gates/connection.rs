@@ -28,7 +28,9 @@ fn a_shutdown_refuses_before_the_gates() {
         (gateway.health()["waiting"] == 1).then_some(())
     });
     gateway.signal("TERM");
-    gateway.wait_for_log("the drain", |record| record["message"] == "draining");
+    gateway.wait_for_log("the end of what may still come", |record| {
+        record["message"] == "new turns are refused from now on"
+    });
     late.stream.write_all(rest).unwrap();
     let reply = late.read(false).unwrap();
     assert_refused(&reply, "draining");
