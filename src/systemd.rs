@@ -253,3 +253,95 @@ fn unreadable(name: &'static str, takes: &'static str) -> Unusable {
     let value = env::var_os(name).unwrap_or_default();
     Unusable::Variable { name, value, takes }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::UnixDatagram;
+    use tokio::time::sleep;
+
+    use super::*;
+    use crate::clock::Clock;
+    use crate::engine::supervisor::{Supervisor, Terms};
+    use crate::logic::queue::Order;
+    use crate::settings::LogClient;
+
+    const PERIOD: Duration = Duration::from_secs(3);
+
+    /// A manager with a watchdog, and systemd's end.
+    fn manager() -> (Manager, UnixDatagram) {
+        let (socket, systemd) = UnixDatagram::pair().unwrap();
+        let watchdog = Some(PERIOD);
+        (Manager { socket, watchdog }, systemd)
+    }
+
+    /// An engine that can never be started, and its supervisor.
+    fn supervised() -> Engine {
+        let engine = Engine::new(1, Order::Fair);
+        let terms = Terms {
+            reply_timeout: PERIOD,
+            reply_bytes_max: 1,
+            restart_delay_max: PERIOD,
+            ready_probe: None,
+            log_client: LogClient::Full,
+        };
+        let no_engine = || Err(io::Error::other("there is none"));
+        let supervisor = Supervisor::new(&engine, terms, Clock::start(), no_engine);
+        tokio::spawn(supervisor.run(std::future::pending()));
+        engine
+    }
+
+    /// Everything that was said meanwhile.
+    async fn said(systemd: &UnixDatagram, time: Duration) -> Vec<String> {
+        sleep(time).await;
+        let mut all = Vec::new();
+        let mut bytes = [0; 4096];
+        while let Ok(length) = systemd.try_recv(&mut bytes) {
+            all.push(String::from_utf8_lossy(&bytes[..length]).into_owned());
+        }
+        all
+    }
+
+    fn fed(said: &[String]) -> usize {
+        said.iter().filter(|words| *words == "WATCHDOG=1").count()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn it_is_fed_three_times_in_each_period_whatever_the_engine_does() {
+        let (manager, systemd) = manager();
+        tokio::spawn(manager.tell(supervised(), Drain::default(), Vec::new()));
+        let first = said(&systemd, PERIOD / 6).await;
+        assert_eq!(first[0], "READY=1\nSTATUS=The engine is down");
+        for _ in 0..10 {
+            assert_eq!(fed(&said(&systemd, PERIOD).await), 3);
+        }
+    }
+
+    /// A supervisor that hangs, has ended or was never there does not answer.
+    #[tokio::test(start_paused = true)]
+    async fn without_a_supervisor_it_is_not_fed() {
+        let (manager, systemd) = manager();
+        let engine = Engine::new(1, Order::Fair);
+        tokio::spawn(manager.tell(engine, Drain::default(), Vec::new()));
+        let said = said(&systemd, PERIOD * 10).await;
+        assert_eq!(said, ["READY=1\nSTATUS=The engine is starting"]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn when_nobody_accepts_any_more_it_is_fed_only_in_a_drain() {
+        let (manager, systemd) = manager();
+        let drain = Drain::default();
+        let accepts = tokio::spawn(sleep(PERIOD));
+        let tasks = vec![accepts.abort_handle()];
+        tokio::spawn(manager.tell(supervised(), drain.clone(), tasks));
+        assert!(fed(&said(&systemd, PERIOD).await) >= 3);
+        said(&systemd, PERIOD).await;
+        assert_eq!(fed(&said(&systemd, PERIOD * 10).await), 0);
+        drain.reach(Stage::Draining);
+        let said = said(&systemd, PERIOD).await;
+        assert!(
+            said.contains(&"STOPPING=1\nSTATUS=Draining".to_owned()),
+            "{said:?}"
+        );
+        assert_eq!(fed(&said), 3);
+    }
+}

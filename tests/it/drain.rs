@@ -1,6 +1,8 @@
 //! SIGTERM while much is going on: a full queue, a swap, an old engine on its way out.
 //! Signals and exit codes are in `shutdown`.
 
+use std::fs;
+use std::io::Write as _;
 use std::thread::{self, JoinHandle};
 
 use serde_json::{Value, json};
@@ -10,7 +12,7 @@ use crate::engine_file::{
     until_told, until_waiting,
 };
 use crate::harness::{Running, is_gone, until};
-use crate::http::{Reply, Request};
+use crate::http::{Connection, Reply, Request};
 
 /// A turn on its way.
 fn ask(gateway: &Running, mark: usize, step: &str) -> JoinHandle<Reply> {
@@ -140,4 +142,47 @@ fn an_engine_that_is_down_is_not_ended_again() {
     gateway.signal("TERM");
     assert_eq!(gateway.wait().code(), Some(0));
     assert_eq!(told(&gateway, "the engine is closed"), 0);
+}
+
+/// It was accepted when the drain began, and could not be served for want of room.
+#[test]
+fn who_waits_for_room_is_answered() {
+    let file = EngineFile::stub("");
+    let mut gateway = file.gateway(&["--max-connections", "1"]).start();
+    let address = gateway.address();
+    // The kernel's list; what nobody has accepted yet has no inode.
+    let port = format!(":{:04X}", address.port());
+    let accepted = || {
+        let list = fs::read_to_string("/proc/net/tcp").unwrap();
+        let open = list.lines().map(|line| line.split_whitespace().collect());
+        open.filter(|fields: &Vec<_>| {
+            fields[1].ends_with(&port) && fields[3] == "01" && fields[9] != "0"
+        })
+        .count()
+    };
+    until("nobody is connected", || (accepted() == 0).then_some(()));
+    let turn = |steps: &[&str]| {
+        let turn = json!({ "kind": "look", "do": steps }).to_string();
+        let mut connection = Connection::open(address).unwrap();
+        connection
+            .stream
+            .write_all(&Request::turn(turn).bytes())
+            .unwrap();
+        connection
+    };
+    let release = format!("wait-for:{}", file.beside("release").display());
+    let mut served = turn(&[&release, "reply"]);
+    until("it is accepted", || (accepted() == 1).then_some(()));
+    let mut waits = turn(&["reply"]);
+    until("so is the other", || (accepted() == 2).then_some(()));
+    gateway.signal("TERM");
+    until_told(&gateway, "draining", 1);
+    create(&file.beside("release"));
+    assert_eq!(served.read(false).unwrap().status, 200);
+    let reply = waits.read(false).unwrap();
+    assert!(
+        reply.status == 200 || reply.code() == "draining",
+        "{reply:?}"
+    );
+    assert_eq!(gateway.wait().code(), Some(0));
 }

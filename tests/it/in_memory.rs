@@ -1,6 +1,7 @@
 //! The gateway's promises about time and order, with the clock in our hands: each holds
 //! to the millisecond, and none of these tests waits for anything.
 
+mod beats;
 mod deaths;
 mod panics;
 mod swaps;

@@ -118,22 +118,33 @@ impl World {
     where
         F: Future<Output = ()> + Send + 'static,
     {
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let marks = Arc::clone(&seen);
+        let count = AtomicUsize::new(0);
+        let mut world = Self::of(options, move || {
+            let nth = count.fetch_add(1, Ordering::Relaxed) + 1;
+            let (process, ends) = InMemory::pipes(nth, Arc::clone(&marks));
+            process.run(engine(ends))
+        });
+        world.seen = seen;
+        world
+    }
+
+    /// The same over processes of any kind.
+    pub fn of(
+        options: &[&str],
+        mut process: impl FnMut() -> Box<dyn Process> + Send + 'static,
+    ) -> Self {
         let free = ["kidoban", "--rate", "1000000", "--burst", "1000000"];
         let typed = Typed::try_parse_from(free.iter().chain(options)).unwrap();
         let config = Arc::new(Config::decide(&typed.options).unwrap());
         let clock = Clock::start();
         let queue = Engine::new(config.places_max, config.queue_order);
-        let seen = Arc::new(Mutex::new(Vec::new()));
         let starts = Arc::new(Mutex::new(Vec::new()));
-        let start = {
-            let (seen, starts) = (Arc::clone(&seen), Arc::clone(&starts));
-            let count = AtomicUsize::new(0);
-            move || {
-                starts.lock().unwrap().push(clock::now());
-                let nth = count.fetch_add(1, Ordering::Relaxed) + 1;
-                let (process, ends) = InMemory::pipes(nth, Arc::clone(&seen));
-                Ok(process.run(engine(ends)))
-            }
+        let started = Arc::clone(&starts);
+        let start = move || {
+            started.lock().unwrap().push(clock::now());
+            Ok(process())
         };
         let supervisor = Supervisor::new(&queue, config.terms.clone(), clock, start);
         tokio::spawn(supervisor.run(std::future::pending()));
@@ -141,7 +152,7 @@ impl World {
             connections: Arc::new(Connections::new(config.connections)),
             gateway: Arc::new(Gateway::new(config, queue.clone(), Drain::default(), clock)),
             engine: queue,
-            seen,
+            seen: Arc::default(),
             starts,
         }
     }
@@ -230,6 +241,14 @@ impl World {
     /// What SIGHUP asks for.
     pub fn swap(&self) {
         self.engine.swap();
+    }
+
+    /// Does the engine's supervisor answer?
+    pub async fn beats(&self) -> bool {
+        let beat = self.engine.beat();
+        tokio::time::timeout(Duration::from_millis(1), beat)
+            .await
+            .is_ok()
     }
 
     /// The marks of the lines that engines have read, in order.
