@@ -301,6 +301,33 @@ mod tests {
         all
     }
 
+    /// It is the thread that serves whose life is told of, and no other's.
+    #[test]
+    fn while_its_thread_is_blocked_it_is_not_fed() {
+        let period = Duration::from_millis(60);
+        let (socket, systemd) = std::os::unix::net::UnixDatagram::pair().unwrap();
+        socket.set_nonblocking(true).unwrap();
+        systemd.set_nonblocking(true).unwrap();
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.enable_all();
+        let messages = || {
+            let mut bytes = [0; 4096];
+            std::iter::from_fn(|| systemd.recv(&mut bytes).ok()).count()
+        };
+        runtime.build().unwrap().block_on(async {
+            let socket = tokio::net::UnixDatagram::from_std(socket).unwrap();
+            let watchdog = Some(period);
+            let manager = Manager { socket, watchdog };
+            tokio::spawn(manager.tell(supervised(), Drain::default(), Vec::new()));
+            sleep(period * 4).await;
+            assert!(messages() > 4, "it was fed before");
+            std::thread::sleep(period * 4);
+            assert_eq!(messages(), 0);
+            sleep(period).await;
+            assert!(messages() > 0, "it is fed again");
+        });
+    }
+
     fn fed(said: &[String]) -> usize {
         said.iter().filter(|words| *words == "WATCHDOG=1").count()
     }
