@@ -49,6 +49,7 @@ mod static_files;
 mod swap;
 mod systemd;
 mod turns;
+mod units;
 mod upgrade;
 mod wall_clock;
 mod who_is_the_client;
