@@ -78,7 +78,7 @@ pub struct ServeArgs {
 /// The flags of `serve` and `demo`. Each has an environment variable `KIDOBAN_<FLAG>`; a flag wins.
 #[derive(Clone, Debug, Args)]
 pub struct Options {
-    /// Where to listen: IP:PORT (port 0 picks a free one) or a unix socket, unix:/PATH. Repeatable
+    /// Where to listen: IP:PORT (port 0 picks a free one) or a unix socket, unix:/PATH. Sockets passed by systemd take its place. Repeatable
     #[arg(
         long,
         env = "KIDOBAN_LISTEN",

@@ -31,11 +31,17 @@
 //! and one line out, [`logic::frame`] cuts lines out of bytes, [`logic::backoff`] says
 //! when to start again. [`engine::orphans`] reaps what engines leave behind.
 //!
+//! # The life of the gateway
+//!
+//! [`run`]: the sockets are bound by [`listen`], or taken over from [`systemd`], which is
+//! also told how the gateway is; a signal ends it by the steps of [`drain`]. First no connection
+//! is accepted, then no turn taken, then time is up.
+//!
 //! # Tasks, and where state lives
 //!
 //! One thread does everything but write log lines and read static files. Its tasks: one
 //! for each connection, one that accepts for each listener, one supervisor, for each
-//! engine one that drains its stderr, one that reads static files again when asked,
+//! engine one that drains its stderr, one that tells systemd, one that reads static files again when asked,
 //! one that forgets clients whose buckets are full, one that reaps orphans, and
 //! short-lived ones that read on behind an early answer or tell a count later. What they
 //! share:

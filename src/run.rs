@@ -184,21 +184,8 @@ pub async fn run(
         }
     }
     info!("draining");
-    drain.reach(Stage::Draining);
     let ending = async {
-        let mut all_closed = pin!(connections.all_closed());
-        let arrivals = LAST_ARRIVALS.min(config.drain_timeout);
-        let mut in_time = timeout(arrivals, all_closed.as_mut()).await;
-        if in_time.is_err() {
-            info!("new turns are refused from now on");
-            drain.reach(Stage::Refusing);
-            in_time = timeout(config.drain_timeout - arrivals, all_closed.as_mut()).await;
-        }
-        if in_time.is_err() {
-            warn!("the drain's time is up");
-            drain.reach(Stage::TimeUp);
-            let _ = timeout(LAST_ANSWERS, all_closed).await;
-        }
+        answer_the_last(&drain, &connections, config.drain_timeout).await;
         close_engine.send_replace(true);
         exit_code(supervisor.await)
     };
@@ -224,6 +211,27 @@ fn exit_code(ended: Result<Result<(), Ended>, JoinError>) -> Result<ExitCode, St
             Ok(ExitCode::FAILURE)
         }
     }
+}
+
+/// The steps of a drain: ready when no connection is open, or time is up.
+async fn answer_the_last(drain: &Drain, connections: &Connections, longest: Duration) {
+    let arrivals = LAST_ARRIVALS.min(longest);
+    let mut all_closed = pin!(connections.all_closed());
+    drain.reach(Stage::Draining);
+    if timeout(arrivals, &mut all_closed).await.is_ok() {
+        return;
+    }
+    info!("new turns are refused from now on");
+    drain.reach(Stage::Refusing);
+    if timeout(longest.saturating_sub(arrivals), &mut all_closed)
+        .await
+        .is_ok()
+    {
+        return;
+    }
+    warn!("the drain's time is up");
+    drain.reach(Stage::TimeUp);
+    let _ = timeout(LAST_ANSWERS, all_closed).await;
 }
 
 /// Ready when the first engine is up or has failed. Whoever waits in a socket's backlog for

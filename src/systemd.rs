@@ -74,11 +74,11 @@ pub enum Passed {
 /// # Errors
 /// [`Unusable`]
 pub fn passed_sockets() -> Result<Vec<Passed>, Unusable> {
+    const TAKES: &str = "a number from 0 to 64";
     // Descriptors meant for another process, such as a shell that started this one, are not ours.
     if !is_ours("LISTEN_PID")?.unwrap_or(false) {
         return Ok(Vec::new());
     }
-    const TAKES: &str = "a number from 0 to 64";
     let count = variable::<usize>("LISTEN_FDS", TAKES)?.unwrap_or(0);
     if count > SOCKETS_MAX {
         return Err(unreadable("LISTEN_FDS", TAKES));

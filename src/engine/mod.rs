@@ -194,7 +194,7 @@ impl Engine {
         self.shared.beat_asked.notify_one();
         if beats.changed().await.is_err() {
             // The sender is gone, which `self` itself rules out.
-            pending().await
+            pending::<()>().await;
         }
     }
 

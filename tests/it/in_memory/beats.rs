@@ -21,11 +21,11 @@ async fn whatever_an_engine_does_its_supervisor_answers() {
     let world = World::up(&options, told_by_mark).await;
     for _ in 0..100 {
         assert!(world.beats().await, "idle");
-        sleep(Duration::from_secs(60)).await;
+        sleep(Duration::from_mins(1)).await;
     }
     let hangs = world.ask("hang");
     for _ in 0..58 {
-        sleep(Duration::from_secs(60)).await;
+        sleep(Duration::from_mins(1)).await;
         assert!(world.beats().await, "in a long turn");
     }
     assert_eq!(hangs.await.unwrap().code(), "engine_timeout");
@@ -103,6 +103,6 @@ async fn an_engine_that_cannot_be_killed_ends_the_signs_of_life() {
     }
     sleep(Duration::from_secs(2)).await;
     assert!(!world.beats().await);
-    sleep(Duration::from_secs(3600)).await;
+    sleep(Duration::from_hours(1)).await;
     assert!(!world.beats().await);
 }
