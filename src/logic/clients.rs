@@ -67,6 +67,13 @@ impl Buckets {
             Self::Long(table) => table.entries(),
         }
     }
+
+    fn forgotten(&self) -> u64 {
+        match self {
+            Self::Short(table) => table.forgotten(),
+            Self::Long(table) => table.forgotten(),
+        }
+    }
 }
 
 fn short_key(client: Client) -> u64 {
@@ -143,6 +150,11 @@ impl Clients {
     /// Clients remembered.
     pub fn len(&self) -> usize {
         self.buckets.len()
+    }
+
+    /// Clients forgotten so far.
+    pub fn forgotten(&self) -> u64 {
+        self.buckets.forgotten()
     }
 
     /// Nobody is remembered.
@@ -254,6 +266,8 @@ mod tests {
             table.take(client(7), 10 * SECOND, &limit, Cost::ONE);
         }
         assert_eq!(table.len(), 1);
+        // The one that goes on may have been forgotten once itself, before its next turn.
+        assert!([499, 500].contains(&table.forgotten()));
     }
 
     proptest! {

@@ -42,6 +42,8 @@ pub struct Queue<T> {
     order: Order,
     waiting: usize,
     in_engine: usize,
+    /// The most places taken at once since somebody asked.
+    peak: usize,
     next_number: u64,
     /// Who has turns waiting, or had one served lately.
     lines: HashMap<Client, Line<T>>,
@@ -63,6 +65,7 @@ impl<T> Queue<T> {
             order,
             waiting: 0,
             in_engine: 0,
+            peak: 0,
             next_number: 0,
             lines: HashMap::new(),
             newcomers: VecDeque::new(),
@@ -90,6 +93,7 @@ impl<T> Queue<T> {
         let number = self.next_number;
         self.next_number += 1;
         self.waiting += 1;
+        self.peak = self.peak.max(self.taken());
         self.lines
             .entry(client)
             .or_insert_with(|| {
@@ -160,6 +164,12 @@ impl<T> Queue<T> {
     /// Places taken, those in engines included.
     pub fn taken(&self) -> usize {
         self.waiting + self.in_engine
+    }
+
+    /// The most places that were taken at once since this was last asked.
+    pub fn take_peak(&mut self) -> usize {
+        let now = self.taken();
+        std::mem::replace(&mut self.peak, now)
     }
 
     /// Turns that wait.

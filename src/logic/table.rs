@@ -25,6 +25,7 @@ pub struct Table<K> {
     no_key: K,
     hashing: RandomState,
     len: usize,
+    forgotten: u64,
     /// Where [`Table::forget`] looks next.
     cursor: (usize, usize),
 }
@@ -49,6 +50,7 @@ impl<K: Copy + Eq + Hash> Table<K> {
             no_key,
             hashing: RandomState::new(),
             len: 0,
+            forgotten: 0,
             cursor: (0, 0),
         }
     }
@@ -56,6 +58,11 @@ impl<K: Copy + Eq + Hash> Table<K> {
     /// How many there are.
     pub fn entries(&self) -> usize {
         self.len
+    }
+
+    /// How many were forgotten so far.
+    pub fn forgotten(&self) -> u64 {
+        self.forgotten
     }
 
     /// The bucket of this key.
@@ -97,6 +104,7 @@ impl<K: Copy + Eq + Hash> Table<K> {
             // Another entry may have moved into this slot: it is looked at next.
             self.remove(shard, slot);
             self.len -= 1;
+            self.forgotten += 1;
             if let Some(slots) = self.shards[shard].fewer_slots() {
                 self.resize(shard, slots);
                 self.cursor = (shard, 0);
