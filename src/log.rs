@@ -35,6 +35,23 @@ pub struct Writer {
     _flushed_on_drop: WorkerGuard,
 }
 
+/// Counts lines that were lost.
+#[derive(Clone, Debug)]
+pub struct Lost(ErrorCounter);
+
+impl From<ErrorCounter> for Lost {
+    fn from(counter: ErrorCounter) -> Self {
+        Self(counter)
+    }
+}
+
+impl Lost {
+    /// So far.
+    pub fn lines(&self) -> u64 {
+        self.0.dropped_lines() as u64
+    }
+}
+
 /// Starts logging. Call once.
 ///
 /// # Errors
@@ -80,6 +97,11 @@ pub fn start(format: LogFormat) -> Result<Writer, String> {
 }
 
 impl Writer {
+    /// How many lines were lost so far.
+    pub fn lost(&self) -> Lost {
+        self.lost.clone().into()
+    }
+
     /// Tells, now and then, how many lines were lost.
     pub fn tell_lost(&self) -> impl Future<Output = std::convert::Infallible> + use<> {
         let lost = self.lost.clone();
@@ -145,7 +167,7 @@ impl AccessLog {
             self.write(
                 entry,
                 Some(refusal.status()),
-                Some(refusal.code()),
+                Some(refusal.code().word()),
                 "refused",
             );
         }

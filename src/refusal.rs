@@ -82,24 +82,24 @@ impl Refusal {
         }
     }
 
-    /// The word for a program.
-    pub fn code(&self) -> &'static str {
+    /// The word for a program, as a value.
+    pub fn code(&self) -> Code {
         match self {
-            Self::BadRequest(_) | Self::TargetTooLong => "bad_request",
-            Self::NotFound => "not_found",
-            Self::MethodNotAllowed(_) => "method_not_allowed",
-            Self::ExpectationFailed => "expectation_failed",
-            Self::Draining => "draining",
-            Self::BodyTooLarge(_) => "body_too_large",
-            Self::BodyTimeout => "body_timeout",
-            Self::BadShape(_) => "bad_shape",
-            Self::RateLimited { .. } => "rate_limited",
-            Self::EngineDown { .. } => "engine_down",
-            Self::QueueFull { .. } => "queue_full",
-            Self::EngineFailed => "engine_failed",
-            Self::EngineTimeout => "engine_timeout",
-            Self::Shed { .. } => "shed",
-            Self::Internal => "internal",
+            Self::BadRequest(_) | Self::TargetTooLong => Code::BadRequest,
+            Self::ExpectationFailed => Code::ExpectationFailed,
+            Self::Draining => Code::Draining,
+            Self::BodyTooLarge(_) => Code::BodyTooLarge,
+            Self::BodyTimeout => Code::BodyTimeout,
+            Self::BadShape(_) => Code::BadShape,
+            Self::RateLimited { .. } => Code::RateLimited,
+            Self::EngineDown { .. } => Code::EngineDown,
+            Self::QueueFull { .. } => Code::QueueFull,
+            Self::EngineFailed => Code::EngineFailed,
+            Self::EngineTimeout => Code::EngineTimeout,
+            Self::Shed { .. } => Code::Shed,
+            Self::Internal => Code::Internal,
+            Self::NotFound => Code::NotFound,
+            Self::MethodNotAllowed(_) => Code::MethodNotAllowed,
         }
     }
 
@@ -150,7 +150,7 @@ impl Refusal {
     /// The body: `{"ok":false,"error":…,"code":…,"retry_after_ms":…}`.
     pub fn json(&self) -> Bytes {
         let error = serde_json::Value::from(self.to_string());
-        let code = self.code();
+        let code = self.code().word();
         let retry = self.retry().map_or_else(String::new, |retry| {
             format!(r#","retry_after_ms":{}"#, retry.after_ms)
         });
@@ -178,6 +178,169 @@ impl fmt::Display for Refusal {
             Self::EngineTimeout => f.write_str("the engine took too long for this turn"),
             Self::Shed { .. } => f.write_str("this turn waited too long for the engine"),
             Self::Internal => f.write_str("something went wrong in the gateway"),
+        }
+    }
+}
+
+/// The word for a program. Two gates answer 429: it is this that tells them apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Code {
+    /// `bad_request`
+    BadRequest,
+    /// `expectation_failed`
+    ExpectationFailed,
+    /// `draining`
+    Draining,
+    /// `body_too_large`
+    BodyTooLarge,
+    /// `body_timeout`
+    BodyTimeout,
+    /// `bad_shape`
+    BadShape,
+    /// `rate_limited`
+    RateLimited,
+    /// `engine_down`
+    EngineDown,
+    /// `queue_full`
+    QueueFull,
+    /// `engine_failed`
+    EngineFailed,
+    /// `engine_timeout`
+    EngineTimeout,
+    /// `shed`
+    Shed,
+    /// `internal`
+    Internal,
+    /// `not_found`
+    NotFound,
+    /// `method_not_allowed`
+    MethodNotAllowed,
+}
+
+impl Code {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Self; 15] = [
+        Self::BadRequest,
+        Self::ExpectationFailed,
+        Self::Draining,
+        Self::BodyTooLarge,
+        Self::BodyTimeout,
+        Self::BadShape,
+        Self::RateLimited,
+        Self::EngineDown,
+        Self::QueueFull,
+        Self::EngineFailed,
+        Self::EngineTimeout,
+        Self::Shed,
+        Self::Internal,
+        Self::NotFound,
+        Self::MethodNotAllowed,
+    ];
+
+    /// As it stands in the answer, the log and the metrics.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::BadRequest => "bad_request",
+            Self::ExpectationFailed => "expectation_failed",
+            Self::Draining => "draining",
+            Self::BodyTooLarge => "body_too_large",
+            Self::BodyTimeout => "body_timeout",
+            Self::BadShape => "bad_shape",
+            Self::RateLimited => "rate_limited",
+            Self::EngineDown => "engine_down",
+            Self::QueueFull => "queue_full",
+            Self::EngineFailed => "engine_failed",
+            Self::EngineTimeout => "engine_timeout",
+            Self::Shed => "shed",
+            Self::Internal => "internal",
+            Self::NotFound => "not_found",
+            Self::MethodNotAllowed => "method_not_allowed",
+        }
+    }
+
+    /// Can a turn get it? The others are for paths and methods that are no turn's.
+    pub fn is_for_turns(self) -> bool {
+        match self {
+            Self::NotFound | Self::MethodNotAllowed => false,
+            Self::BadRequest
+            | Self::ExpectationFailed
+            | Self::Draining
+            | Self::BodyTooLarge
+            | Self::BodyTimeout
+            | Self::BadShape
+            | Self::RateLimited
+            | Self::EngineDown
+            | Self::QueueFull
+            | Self::EngineFailed
+            | Self::EngineTimeout
+            | Self::Shed
+            | Self::Internal => true,
+        }
+    }
+
+    /// Where it is said.
+    pub fn gate(self) -> Gate {
+        match self {
+            Self::BadRequest
+            | Self::ExpectationFailed
+            | Self::NotFound
+            | Self::MethodNotAllowed => Gate::Protocol,
+            Self::Draining => Gate::Draining,
+            Self::BodyTooLarge | Self::BodyTimeout => Gate::Body,
+            Self::BadShape => Gate::Shape,
+            Self::RateLimited => Gate::Ticket,
+            Self::EngineDown => Gate::Engine,
+            Self::QueueFull => Gate::Queue,
+            Self::EngineFailed | Self::EngineTimeout | Self::Shed | Self::Internal => Gate::After,
+        }
+    }
+}
+
+/// Which gate said no; or what stands before and behind the five.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gate {
+    /// Before the gates: the request itself.
+    Protocol,
+    /// Before the gates: a shutdown; also what was still open when its time was up.
+    Draining,
+    /// Gate 1.
+    Body,
+    /// Gate 2.
+    Shape,
+    /// Gate 3.
+    Ticket,
+    /// Gate 4.
+    Engine,
+    /// Gate 5; also whoever was pushed out behind it.
+    Queue,
+    /// Behind the gates: in the queue, in the engine, in the gateway.
+    After,
+}
+
+impl Gate {
+    /// All of them, in the order of their numbers, which is the order a request meets them in.
+    pub const ALL: [Self; 8] = [
+        Self::Protocol,
+        Self::Draining,
+        Self::Body,
+        Self::Shape,
+        Self::Ticket,
+        Self::Engine,
+        Self::Queue,
+        Self::After,
+    ];
+
+    /// As it stands in the metrics.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Protocol => "protocol",
+            Self::Draining => "draining",
+            Self::Body => "body",
+            Self::Shape => "shape",
+            Self::Ticket => "ticket",
+            Self::Engine => "engine",
+            Self::Queue => "queue",
+            Self::After => "after",
         }
     }
 }
@@ -225,6 +388,16 @@ fn whole_milliseconds(wait: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn codes_and_gates_are_numbered_in_their_order() {
+        for (n, code) in Code::ALL.into_iter().enumerate() {
+            assert_eq!(code as usize, n, "{code:?}");
+        }
+        for (n, gate) in Gate::ALL.into_iter().enumerate() {
+            assert_eq!(gate as usize, n, "{gate:?}");
+        }
+    }
 
     #[test]
     fn waits_are_rounded_up_and_never_zero() {
