@@ -6,8 +6,9 @@
     reason = "doc comments here are the text of --help"
 )]
 
+mod effective;
+
 use std::ffi::OsString;
-use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -18,14 +19,18 @@ use clap::{Arg, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcom
 use clap_complete::Shell;
 use hyper::header::HeaderName;
 
+pub use self::effective::{Setting, effective_settings};
 use crate::health::Target;
 use crate::logic::address::TrustedItem;
 use crate::logic::bucket::{Burst, Rate};
 use crate::logic::shape::{DEPTH_MAX_LIMIT, Kinds};
 use crate::settings::{
     CostOf, ForwardedFor, LimitFor, ListenAt, LogClient, LogFormat, Origin, Probe, QueueOrder,
-    Variable, count, duration, header_name, size,
+    Variable, count, duration, header_name, host_name, size,
 };
+
+/// Where the demo's status page is when nothing else was said.
+const DEMO_ADMIN: &str = "127.0.0.1:8788";
 
 /// Keeper at the wicket of one slow program
 ///
@@ -96,6 +101,21 @@ pub struct Options {
         help_heading = "Listening"
     )]
     pub(crate) port_file: Option<PathBuf>,
+    /// Where to serve metrics and the status page, for the operator only: IP:PORT or unix:/PATH. Repeatable
+    #[arg(
+        long,
+        env = "KIDOBAN_ADMIN",
+        value_name = "ADDR",
+        value_delimiter = ',',
+        help_heading = "Listening"
+    )]
+    pub(crate) admin: Vec<ListenAt>,
+    /// `--admin` was not typed: it is the demo's own.
+    #[arg(skip)]
+    pub(crate) admin_by_default: bool,
+    /// A name that --admin may be asked for by, besides its addresses and localhost. Repeatable
+    #[arg(long, env = "KIDOBAN_ADMIN_HOST", value_name = "NAME", value_delimiter = ',', value_parser = host_name, help_heading = "Listening")]
+    pub(crate) admin_host: Vec<String>,
     /// Serve the files of this folder outside /api/, read into memory at start and again on SIGHUP [demo: the built-in page]
     #[arg(
         long = "static",
@@ -295,7 +315,7 @@ impl Cli {
     /// Reads the process's own arguments and environment. A bad value ends the
     /// process here: its message on stderr, exit 2.
     pub fn read() -> (Command, ArgMatches) {
-        let command = Self::command().mut_args(take_negative_numbers);
+        let command = command().mut_args(take_negative_numbers);
         let command = command.mut_subcommands(|command| command.mut_args(take_negative_numbers));
         let matches = command.get_matches();
         let cli = Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
@@ -307,7 +327,11 @@ impl Cli {
             .unwrap_or_else(|| Command::Serve(Box::new(cli.serve)));
         match &mut command {
             Command::Serve(serve) => serve.options.split_engine_env(&matches),
-            Command::Demo(options) => options.split_engine_env(&matches),
+            Command::Demo(options) => {
+                options.split_engine_env(&matches);
+                options.admin_by_default =
+                    matches.value_source("admin") == Some(ValueSource::DefaultValue);
+            }
             Command::Engine
             | Command::Health { .. }
             | Command::Completions { .. }
@@ -319,7 +343,9 @@ impl Cli {
 
 /// The definition of the command line, for whoever describes it.
 pub fn command() -> clap::Command {
-    Cli::command()
+    Cli::command().mut_subcommand("demo", |demo| {
+        demo.mut_arg("admin", |admin| admin.default_value(DEMO_ADMIN))
+    })
 }
 
 /// `--rate -1` is a bad rate, to be told so; without this it would be an unknown flag `-1`.
@@ -353,50 +379,4 @@ impl Options {
             })
             .collect();
     }
-}
-
-/// Every setting as it stands, `--flag = value`, with where it came from; what may be secret is hidden.
-pub fn effective_settings(command: &str, matches: &ArgMatches) -> String {
-    let root = Cli::command();
-    let command = root.find_subcommand(command).unwrap_or(&root);
-    let mut settings = String::new();
-    for argument in command.get_arguments() {
-        let Some(flag) = argument.get_long().filter(|flag| *flag != "check") else {
-            continue;
-        };
-        let id = argument.get_id().as_str();
-        let Ok(Some(values)) = matches.try_get_raw(id) else {
-            continue;
-        };
-        let from = matches.value_source(id);
-        let values: Vec<_> = values
-            .map(|value| value.to_string_lossy())
-            .map(|value| match flag {
-                "engine-env" if from == Some(ValueSource::EnvVariable) => hide_each(&value),
-                "engine-env" => hide(&value),
-                _ => value.into_owned(),
-            })
-            .collect();
-        let source = match from {
-            Some(ValueSource::EnvVariable) => "  (environment)",
-            Some(ValueSource::CommandLine) => "",
-            _ => "  (default)",
-        };
-        let values = values.join(", ");
-        let _ = writeln!(settings, "--{flag} = {values}{source}");
-    }
-    settings
-}
-
-/// On the command line a comma belongs to the value, and is as secret as the rest.
-fn hide(variable: &str) -> String {
-    format!("{}=…", variable.split('=').next().unwrap_or(""))
-}
-
-fn hide_each(variables: &str) -> String {
-    variables
-        .split(',')
-        .map(hide)
-        .collect::<Vec<_>>()
-        .join(", ")
 }

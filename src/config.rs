@@ -46,6 +46,12 @@ impl Role {
 pub struct Config {
     /// Where to listen.
     pub listen: Vec<ListenAt>,
+    /// Where metrics and the status page are.
+    pub admin: Vec<ListenAt>,
+    /// Nobody asked for that: where it cannot be had, all else goes on without.
+    pub admin_is_optional: bool,
+    /// Names that the admin listener may be asked for by, in small letters.
+    pub admin_hosts: Vec<String>,
     /// Where to write what is listened on.
     pub port_file: Option<PathBuf>,
     /// The folder of static files.
@@ -189,10 +195,14 @@ impl Config {
                 folder.display()
             ));
         }
-        for (i, at) in options.listen.iter().enumerate() {
-            let port_free = matches!(at, ListenAt::Tcp(address) if address.port() == 0);
-            if options.listen[..i].contains(at) && !port_free {
-                wrong.push(format!("--listen: {at} is named twice"));
+        named_twice("--listen", &options.listen, &mut wrong);
+        named_twice("--admin", &options.admin, &mut wrong);
+        for at in options.admin.iter().filter(|at| !at.has_free_port()) {
+            // The demo's own is only left out where it cannot be had.
+            if options.listen.contains(at) && !options.admin_by_default {
+                wrong.push(format!(
+                    "--admin: {at} is also named by --listen, and what is there is for the operator only"
+                ));
             }
         }
         let Some(limits) = limits.filter(|_| wrong.is_empty()) else {
@@ -200,6 +210,9 @@ impl Config {
         };
         Ok(Self {
             listen: options.listen.clone(),
+            admin: options.admin.clone(),
+            admin_is_optional: options.admin_by_default,
+            admin_hosts: options.admin_host.clone(),
             port_file: options.port_file.clone(),
             static_folder: options.static_folder.clone(),
             cors: decide_cors(&options.cors_origin),
@@ -241,6 +254,14 @@ impl Config {
             log_format: options.log_format,
             log_client: options.log_client,
         })
+    }
+}
+
+fn named_twice(flag: &str, places: &[ListenAt], wrong: &mut Vec<String>) {
+    for (i, at) in places.iter().enumerate() {
+        if places[..i].contains(at) && !at.has_free_port() {
+            wrong.push(format!("{flag}: {at} is named twice"));
+        }
     }
 }
 

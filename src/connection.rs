@@ -2,9 +2,11 @@
 //! leave out, the cap on open connections, and the bytes of answers that nobody has
 //! read yet. Knows bytes and moments, never what a request asks for.
 
+mod refused;
 mod watched;
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -12,7 +14,8 @@ use bytes::Bytes;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
 
-pub use self::watched::{AnswerBody, HangUp, Watched};
+pub use self::refused::RefusedBecause;
+pub use self::watched::{AnswerBody, HangUp, StreamedBody, Watched};
 use crate::clock;
 use crate::config::ConnectionLimits;
 
@@ -30,6 +33,8 @@ pub struct Connections {
     open: Mutex<Open>,
     /// Told when one closes.
     closed: Notify,
+    /// By [`RefusedBecause`].
+    refused: [AtomicU64; RefusedBecause::ALL.len()],
 }
 
 #[derive(Debug, Default)]
@@ -94,7 +99,23 @@ impl Connections {
             permits: Arc::new(Semaphore::new(limits.connections_max)),
             open: Mutex::default(),
             closed: Notify::new(),
+            refused: Default::default(),
         }
+    }
+
+    /// Connections that are open.
+    pub fn count(&self) -> usize {
+        self.open().by_id.len()
+    }
+
+    /// One more was refused something.
+    pub fn refuse(&self, because: RefusedBecause) {
+        self.refused[because as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many were refused something, for this reason.
+    pub fn refused(&self, because: RefusedBecause) -> u64 {
+        self.refused[because as usize].load(Ordering::Relaxed)
     }
 
     /// Leave to open one more. When all are open, the longest idle connection is closed
@@ -105,12 +126,15 @@ impl Connections {
             Some(permit)
         } else {
             let _waits = Newcomer::new(self);
+            if !self.make_room() {
+                self.refuse(RefusedBecause::AllBusy);
+            }
             loop {
-                self.make_room();
                 let free = timeout(LOOK_AGAIN, Arc::clone(&permits).acquire_owned());
                 if let Ok(permit) = free.await {
                     break permit.ok();
                 }
+                self.make_room();
             }
         };
         let connection = Arc::new(Connection::new());
@@ -143,8 +167,9 @@ impl Connections {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Closes the longest idle connections, one for each newcomer that none is being closed for.
-    fn make_room(&self) {
+    /// Closes the longest idle connections, one for each newcomer that none is being closed
+    /// for. False when there are not as many.
+    fn make_room(&self) -> bool {
         let open = self.open();
         let closing = open.by_id.values().filter(|c| c.is_closing()).count();
         for _ in closing..open.newcomers {
@@ -154,10 +179,11 @@ impl Connections {
                 .filter_map(|connection| Some((connection.idle_since()?, connection)))
                 .min_by_key(|(since, _)| *since);
             let Some((_, connection)) = longest else {
-                return;
+                return false;
             };
             connection.close(Closing::IfIdle);
         }
+        true
     }
 
     /// HTTP has nothing left to send. After a whole answer, but the last, the connection is idle.
@@ -246,9 +272,16 @@ pub struct Permit {
 }
 
 impl Permit {
-    /// A request's head is complete.
-    pub fn request_begun(&self) {
-        self.connection.state().phase = Phase::Busy;
+    /// A request's head is complete. Says when its first byte was read.
+    pub fn request_begun(&self) -> Instant {
+        let mut state = self.connection.state();
+        let since = match state.phase {
+            // Idle: its bytes were there already when the answer before it was done.
+            Phase::Head(since) | Phase::Idle(since) => since,
+            Phase::Busy | Phase::Sending { .. } => clock::now(),
+        };
+        state.phase = Phase::Busy;
+        since
     }
 
     /// Ready when this connection must be closed for others. Let it read first: one that
@@ -259,8 +292,10 @@ impl Permit {
             let mut state = self.connection.state();
             let is_idle = matches!(state.phase, Phase::Idle(_));
             match state.closing {
-                Closing::Now => return,
-                Closing::IfIdle if is_idle => return,
+                Closing::Now => return self.connections.refuse(RefusedBecause::Unsent),
+                Closing::IfIdle if is_idle => {
+                    return self.connections.refuse(RefusedBecause::Idle);
+                }
                 Closing::IfIdle | Closing::No => state.closing = Closing::No,
             }
         }
@@ -277,16 +312,21 @@ impl Permit {
 
     /// A body that is counted until it is sent. `is_last`: the connection is closed after it.
     pub fn answer_body(&self, bytes: Bytes, is_last: bool) -> AnswerBody {
-        self.connection.state().phase = Phase::Sending {
-            since: clock::now(),
-            is_complete: false,
-            is_last,
-        };
+        self.connection.answer_begun(is_last);
         if !bytes.is_empty() {
             self.connections.add_unsent(&self.connection, bytes.len());
         }
         AnswerBody {
             bytes: Some(bytes).filter(|bytes| !bytes.is_empty()),
+            connection: Arc::clone(&self.connection),
+        }
+    }
+
+    /// A body that comes in small pieces, for as long as it takes.
+    pub fn streamed_body<B>(&self, pieces: B) -> StreamedBody<B> {
+        self.connection.answer_begun(false);
+        StreamedBody {
+            pieces,
             connection: Arc::clone(&self.connection),
         }
     }
@@ -312,6 +352,21 @@ impl Connection {
                 closing: Closing::No,
             }),
             close: Notify::new(),
+        }
+    }
+
+    /// What is sent from now on has the whole time of an answer.
+    fn answer_begun(&self, is_last: bool) {
+        self.state().phase = Phase::Sending {
+            since: clock::now(),
+            is_complete: false,
+            is_last,
+        };
+    }
+
+    fn answer_is_complete(&self) {
+        if let Phase::Sending { is_complete, .. } = &mut self.state().phase {
+            *is_complete = true;
         }
     }
 

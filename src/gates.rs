@@ -22,6 +22,7 @@ use crate::logic::bucket::Decision;
 use crate::logic::clients::Clients;
 use crate::logic::queue::Full;
 use crate::logic::shape::{self, Route, Turn};
+use crate::metrics::Metrics;
 use crate::refusal::Refusal;
 
 /// Most of a refused body that is read and thrown away, so that its sender gets to read the refusal.
@@ -42,6 +43,7 @@ pub struct Gates {
     engine: Engine,
     clients: Mutex<Clients>,
     told_overflow: AtomicBool,
+    metrics: Arc<Metrics>,
 }
 
 /// What the gates saw of a turn, whether or not it passed.
@@ -71,7 +73,7 @@ struct Paid(Turn, Asker);
 
 impl Gates {
     /// The gates before `engine`.
-    pub fn new(config: Arc<Config>, engine: Engine, clock: Clock) -> Self {
+    pub fn new(config: Arc<Config>, engine: Engine, metrics: Arc<Metrics>, clock: Clock) -> Self {
         let overflow_limit = config.limits.default_limit().clone();
         Self {
             clients: Mutex::new(Clients::new(
@@ -80,6 +82,7 @@ impl Gates {
                 overflow_limit,
             )),
             told_overflow: AtomicBool::new(false),
+            metrics,
             config,
             clock,
             engine,
@@ -94,6 +97,12 @@ impl Gates {
             let now = self.clock.nanos();
             self.clients().forget(now, FORGOTTEN_PER_STEP);
         }
+    }
+
+    /// Clients remembered now, and forgotten so far.
+    pub fn count_clients(&self) -> (usize, u64) {
+        let clients = self.clients();
+        (clients.len(), clients.forgotten())
     }
 
     /// The order.
@@ -167,6 +176,7 @@ impl Gates {
         let now = self.clock.nanos();
         let answer = self.clients().take(asker.client, now, limit, cost);
         let limit = if answer.overflowed {
+            self.metrics.clients_overflowed.inc();
             self.tell_overflow();
             limits.default_limit()
         } else {
@@ -181,6 +191,7 @@ impl Gates {
             None => Ok(Paid(turn, asker)),
             Some(_) if self.config.shadow => {
                 seen.shadow_refused = true;
+                self.metrics.shadow_refusals.inc();
                 Ok(Paid(turn, asker))
             }
             Some(wait) => Err(Refusal::RateLimited {

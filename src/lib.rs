@@ -19,7 +19,8 @@
 //! 5. there is room in the queue ([`logic::queue`]): an [`engine::Place`].
 //!
 //! Then the place is waited on for its reply. Every no, wherever it comes from, is a
-//! [`refusal::Refusal`]; [`answer`] builds what goes out, [`log`] writes the one line.
+//! [`refusal::Refusal`]; [`answer`] builds what goes out, [`log`] writes the one line, and
+//! [`tally`] counts it.
 //!
 //! # The life of the engine
 //!
@@ -37,11 +38,20 @@
 //! also told how the gateway is; a signal ends it by the steps of [`drain`]. First no connection
 //! is accepted, then no turn taken, then time is up.
 //!
+//! # What the operator sees
+//!
+//! [`metrics`] holds every metric, and the handles that the others count with; [`tally`]
+//! puts beside them what the status page shows besides ([`logic::history`],
+//! [`logic::times`], [`logic::most_refused`]), [`engine::record`] how the engine stands
+//! and how others died. [`admin`] is a second listener, behind the same [`server`], that
+//! tells all of it from memory.
+//!
 //! # Tasks, and where state lives
 //!
 //! One thread does everything but write log lines and read static files. Its tasks: one
 //! for each connection, one that accepts for each listener, one supervisor, for each
-//! engine one that drains its stderr, one that tells systemd, one that reads static files again when asked,
+//! engine one that drains its stderr, one that tells systemd, one that ends the steps of the
+//! history, one that reads static files again when asked,
 //! one that forgets clients whose buckets are full, one that reaps orphans, and
 //! short-lived ones that read on behind an early answer or tell a count later. What they
 //! share:
@@ -50,6 +60,9 @@
 //! | --- | --- | --- |
 //! | the queue | [`engine`], behind a lock never held across an await | requests push and remove, the supervisor pops |
 //! | does the engine take turns | [`engine`], a watch | the supervisor |
+//! | how the engine stands, and the last deaths | [`engine::record`], behind a lock of a moment | the supervisor |
+//! | counts | [`metrics`], atomics | whoever sees it happen |
+//! | the last minutes, the last turns, the most refused | [`tally`], behind locks of a moment | requests, and the end of each step |
 //! | buckets | [`gates`], behind a lock never held across an await | gate 3 |
 //! | open connections | [`mod@connection`] | each connection's own task |
 //! | how far a shutdown has come | [`drain`] | [`run`] |
@@ -66,6 +79,7 @@
 //!   comes in as an argument, and [`clock`] is the only file that asks.
 //! - Everything has a limit, and the limit has a name.
 
+pub mod admin;
 pub mod answer;
 pub mod cli;
 pub mod clock;
@@ -80,6 +94,7 @@ pub mod listen;
 pub mod log;
 pub mod logic;
 pub mod man;
+pub mod metrics;
 pub mod protocol;
 pub mod refusal;
 pub mod request;
@@ -88,3 +103,4 @@ pub mod server;
 pub mod settings;
 pub mod static_files;
 pub mod systemd;
+pub mod tally;

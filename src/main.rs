@@ -9,7 +9,7 @@ use kidoban::config::{self, Config, Role};
 use kidoban::engine::launcher;
 use kidoban::engine::process::{EngineCommand, NotRunnable};
 use kidoban::health;
-use kidoban::run::{self, StartError};
+use kidoban::run::{self, Shown, StartError};
 use kidoban::{demo, log, man, systemd};
 
 /// The system's own gives back only what lies at its end, and keeps megabytes after a flood.
@@ -50,16 +50,16 @@ fn start(
     let config = Config::decide(options).map_err(StartError::Contradictions)?;
     let log = log::start(config.log_format).map_err(StartError::Log)?;
     let engine = engine(run::raise_open_files())?;
+    let settings = cli::effective_settings(role.command(), matches);
     if options.check() {
-        let settings = cli::effective_settings(role.command(), matches);
-        let _ = write!(io::stdout(), "{settings}");
+        for setting in settings {
+            let _ = writeln!(io::stdout(), "{setting}");
+        }
         return Ok(ExitCode::SUCCESS);
     }
     // One thread: the engine dies with the thread that started it, and this one is the process.
-    in_a_runtime(async {
-        tokio::spawn(log.tell_lost());
-        run::run(config, engine, role, passed).await
-    })?
+    let shown = Shown { settings, log };
+    in_a_runtime(run::run(config, engine, role, passed, shown))?
 }
 
 fn written(outcome: io::Result<()>) -> Result<ExitCode, StartError> {

@@ -2,11 +2,13 @@
 //! [`Gateway::answer`] finishes every answer, whatever it says. Reaches the engine only
 //! through the gates.
 
+mod path;
+
 use std::convert::Infallible;
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::task::Poll;
 use std::time::Duration;
@@ -16,20 +18,24 @@ use hyper::body::{Body as _, Incoming};
 use hyper::header::{HeaderMap, HeaderValue, RETRY_AFTER};
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Response, StatusCode, Version};
+use tokio::time::Instant;
 use tracing::{error, warn};
 
+use self::path::Path;
 use crate::answer::{self, X_REQUEST_ID};
-use crate::clock::Clock;
+use crate::clock::{self, Clock};
 use crate::config::Config;
 use crate::drain::{Drain, Stage};
 use crate::engine::{Engine, Outcome, Status};
 use crate::gates::{self, Gates, Seen};
 use crate::log::{AccessLog, Entry};
-use crate::logic::address::{self, Hop};
+use crate::logic::address::{self, Client, Hop};
 use crate::logic::shape::Route;
+use crate::logic::times::Took;
 use crate::protocol;
 use crate::refusal::{Refusal, Retry};
 use crate::static_files::StaticFiles;
+use crate::tally::Tally;
 
 /// What requests share.
 #[derive(Debug)]
@@ -42,47 +48,13 @@ pub struct Gateway {
     log: Arc<AccessLog>,
     static_files: RwLock<Arc<StaticFiles>>,
     told_untrusted: AtomicBool,
-    panics: AtomicU64,
-}
-
-/// Where a path leads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Path {
-    Turn(Route),
-    Health,
-    UnknownApi,
-    Elsewhere,
-}
-
-impl Path {
-    fn of(path: &str) -> Self {
-        match path {
-            "/api/turn" => Self::Turn(Route::Turn),
-            "/api/new" => Self::Turn(Route::New),
-            "/api/health" => Self::Health,
-            "/api" => Self::UnknownApi,
-            _ if path.starts_with("/api/") => Self::UnknownApi,
-            _ => Self::Elsewhere,
-        }
-    }
-
-    fn logged(self) -> &'static str {
-        match self {
-            Self::Turn(Route::Turn) => "/api/turn",
-            Self::Turn(Route::New) => "/api/new",
-            Self::Health => "/api/health",
-            Self::UnknownApi | Self::Elsewhere => "other",
-        }
-    }
-
-    fn is_api(self) -> bool {
-        self != Self::Elsewhere
-    }
+    tally: Arc<Tally>,
 }
 
 /// One request on its way. Dropped unfinished, its client has left.
 struct Open<'a> {
     log: &'a Arc<AccessLog>,
+    tally: &'a Tally,
     entry: Entry,
     seen: Seen,
     is_turn: bool,
@@ -102,6 +74,7 @@ impl Drop for Open<'_> {
     fn drop(&mut self) {
         if self.is_turn && !self.finished {
             self.close();
+            self.tally.client_left();
             self.log.hang_up(&self.entry);
         }
     }
@@ -109,13 +82,20 @@ impl Drop for Open<'_> {
 
 impl Gateway {
     /// The gateway before `engine`.
-    pub fn new(config: Arc<Config>, engine: Engine, drain: Drain, clock: Clock) -> Self {
+    pub fn new(
+        config: Arc<Config>,
+        engine: Engine,
+        drain: Drain,
+        tally: Arc<Tally>,
+        clock: Clock,
+    ) -> Self {
+        let metrics = Arc::clone(tally.metrics());
         Self {
-            gates: Gates::new(Arc::clone(&config), engine.clone(), clock),
+            gates: Gates::new(Arc::clone(&config), engine.clone(), metrics, clock),
             log: AccessLog::new(config.log_client, clock),
             static_files: RwLock::default(),
             told_untrusted: AtomicBool::new(false),
-            panics: AtomicU64::new(0),
+            tally,
             config,
             clock,
             engine,
@@ -147,14 +127,30 @@ impl Gateway {
         *served = Arc::new(files);
     }
 
-    /// One request, one answer.
+    /// What became of its requests.
+    pub fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    /// Clients remembered now, and forgotten so far.
+    pub fn count_clients(&self) -> (usize, u64) {
+        self.gates.count_clients()
+    }
+
+    /// One request, whose first byte came at `began_at`, one answer.
     ///
     /// Cancel-safe: dropping it is what a client does that hangs up.
-    pub async fn answer(&self, peer: Hop, request: Request<Incoming>) -> Response<Bytes> {
+    pub async fn answer(
+        &self,
+        peer: Hop,
+        began_at: Instant,
+        request: Request<Incoming>,
+    ) -> Response<Bytes> {
         let (head, body) = request.into_parts();
         let path = Path::of(head.uri.path());
         let mut open = Open {
             log: &self.log,
+            tally: &self.tally,
             entry: Entry {
                 client: self.client(peer, &head.headers),
                 route: path.logged(),
@@ -171,11 +167,18 @@ impl Gateway {
         let mut body = Some(body);
         let routed = self.route(path, &head, &mut body, &mut open.entry, &mut open.seen);
         let result = caught(routed).await.unwrap_or_else(|| {
-            let panics = self.panics.fetch_add(1, Ordering::Relaxed) + 1;
+            let panics = self.tally.metrics().handler_panics.inc() + 1;
             error!(panics, "the handling of a request panicked");
             Err(Refusal::Internal)
         });
         open.close();
+        if let (Some(waiting), Some(in_engine)) = (open.entry.waited, open.entry.in_engine) {
+            self.tally.took(Took {
+                waiting,
+                in_engine,
+                whole: clock::now() - began_at,
+            });
+        }
 
         let unread = body.filter(|body| !body.is_end_stream());
         let closes = unread.is_some() || head.version == Version::HTTP_10 || self.drain.has_begun();
@@ -185,11 +188,14 @@ impl Gateway {
         let mut response = match result {
             Ok(response) => {
                 if open.is_turn {
+                    self.tally.turn();
                     self.log.turn(&open.entry, response.status());
                 }
                 response
             }
             Err(refusal) => {
+                let client = (open.is_turn).then(|| self.whose_bucket(open.entry.client));
+                self.tally.refusal(refusal.code(), client);
                 self.log.refusal(&open.entry, &refusal);
                 answer::refusal(&refusal)
             }
@@ -296,14 +302,20 @@ impl Gateway {
         }
     }
 
-    fn health(&self) -> Response<Bytes> {
-        let status = self.engine.status();
-        let engine = match status {
+    /// In one word, how it is.
+    pub fn state(&self) -> &'static str {
+        match self.engine.status() {
             _ if self.drain.has_begun() => "draining",
             Status::Up => "up",
             Status::Starting => "starting",
             Status::Down { .. } => "down",
-        };
+        }
+    }
+
+    /// Whether turns are taken: what `/api/health` answers.
+    pub fn health(&self) -> Response<Bytes> {
+        let status = self.engine.status();
+        let engine = self.state();
         let ok = engine == "up";
         let waiting = self.engine.waiting();
         let queue = self.config.places_max;
@@ -352,6 +364,10 @@ impl Gateway {
             identity.order,
             &identity.trusted,
         )
+    }
+
+    fn whose_bucket(&self, client: Hop) -> Client {
+        Client::of(client, self.config.identity.ipv6_prefix)
     }
 
     fn request_id(&self, peer: Hop, headers: &HeaderMap) -> HeaderValue {

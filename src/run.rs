@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, Write as _};
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::pin::pin;
 use std::process::ExitCode;
@@ -17,6 +17,8 @@ use tokio::task::{JoinError, JoinSet};
 use tokio::time::timeout;
 use tracing::{error, info, warn};
 
+use crate::admin::{self, Admin, Sources};
+use crate::cli::Setting;
 use crate::clock::Clock;
 use crate::config::{Config, Role};
 use crate::connection::Connections;
@@ -26,11 +28,15 @@ use crate::engine::process::{self, EngineCommand, NotRunnable};
 use crate::engine::supervisor::{Ended, Supervisor};
 use crate::engine::{Engine, Status};
 use crate::listen::{Listener, put_in_place};
+use crate::log;
+use crate::logic::printable::printable;
+use crate::metrics::Metrics;
 use crate::request::Gateway;
 use crate::server;
 use crate::settings::ListenAt;
 use crate::static_files::{ReadError, StaticFiles};
 use crate::systemd::{Manager, Passed, Unusable};
+use crate::tally::Tally;
 
 /// For how long into a drain turns are still taken on connections that are open: what
 /// was sent before its sender could know of the drain has arrived by then.
@@ -88,6 +94,15 @@ impl StartError {
     }
 }
 
+/// What the operator is shown besides what the gateway knows itself.
+#[derive(Debug)]
+pub struct Shown {
+    /// The settings in force.
+    pub settings: Vec<Setting>,
+    /// The log, kept until the end.
+    pub log: log::Writer,
+}
+
 /// Raises the soft descriptor limit to the hard one. Says what it was: the engine gets that.
 pub fn raise_open_files() -> Option<u64> {
     let limit = getrlimit(Resource::Nofile);
@@ -109,6 +124,7 @@ pub async fn run(
     command: EngineCommand,
     role: Role,
     passed: Vec<Passed>,
+    shown: Shown,
 ) -> Result<ExitCode, StartError> {
     let config = Arc::new(config);
     let clock = Clock::start();
@@ -117,17 +133,21 @@ pub async fn run(
     let files = read_files(&config, role)?;
     let manager = Manager::from_environment()?;
     let keeps_backlog = !passed.is_empty();
+    let admin_listeners = bind_admin(&config).await?;
     let listeners = listen(&config, passed).await?;
     if let Role::Demo = role {
-        tell_where_to_play(&listeners);
+        tell_where_to_play(&listeners, &admin_listeners);
     }
 
     let drain = Drain::default();
-    let engine = Engine::new(config.places_max, config.queue_order);
+    let metrics = Arc::new(Metrics::new());
+    let tally = Arc::new(Tally::new(Arc::clone(&metrics), clock.nanos()));
+    let engine = Engine::new(config.places_max, config.queue_order, Arc::clone(&metrics));
     let gateway = Arc::new(Gateway::new(
         Arc::clone(&config),
         engine.clone(),
         drain.clone(),
+        tally,
         clock,
     ));
     gateway.serve_files(files);
@@ -137,8 +157,9 @@ pub async fn run(
         Orphans::adopt().map_err(|error| StartError::System("adopt orphans", error))?;
     let orphans = Arc::new(orphans);
     let starts_beside = Arc::clone(&orphans);
+    let engine_command = printable(&command.to_string()).into_owned();
     let supervisor = Supervisor::new(&engine, config.terms.clone(), clock, move || {
-        process::start(&command, clock, &starts_beside)
+        process::start(&command, clock, &starts_beside, &metrics)
     });
     let mut supervisor = tokio::spawn(supervisor.run(is_true(closing)));
 
@@ -160,13 +181,26 @@ pub async fn run(
         tasks.spawn(manager.tell(engine.clone(), drain.clone(), accepting));
     }
 
+    let sources = Sources {
+        gateway: Arc::clone(&gateway),
+        connections: Arc::clone(&connections),
+        engine: engine.clone(),
+        engine_command,
+        log_lost: shown.log.lost(),
+        clock,
+        settings: shown.settings,
+    };
+    let admin = Admin::new(sources, &config.admin_hosts);
+    serve_operator(&mut tasks, admin, admin_listeners);
+    tasks.spawn(keep_history(Arc::clone(&gateway), engine.clone(), clock));
+    let telling = shown.log.tell_lost();
+    tasks.spawn(async move {
+        telling.await;
+    });
     tasks.spawn(async move {
         orphans.reap(child_ended).await;
     });
-    let forgetting = Arc::clone(&gateway);
-    tasks.spawn(async move {
-        forgetting.forget_clients().await;
-    });
+    tasks.spawn(forget_clients(Arc::clone(&gateway)));
     let reload = Arc::new(Notify::new());
     tasks.spawn(reload_when_asked(Arc::clone(&gateway), Arc::clone(&reload)));
 
@@ -195,6 +229,30 @@ pub async fn run(
     };
     info!("ended");
     Ok(code)
+}
+
+/// Until the very end: also a drain is to be watched.
+fn serve_operator(tasks: &mut JoinSet<()>, admin: Admin, listeners: Vec<Listener>) {
+    let admin = Arc::new(admin);
+    let connections = Arc::new(Connections::new(admin::LIMITS));
+    for listener in listeners {
+        let (admin, connections) = (Arc::clone(&admin), Arc::clone(&connections));
+        tasks.spawn(server::accept(admin, connections, listener));
+    }
+}
+
+async fn forget_clients(gateway: Arc<Gateway>) {
+    gateway.forget_clients().await;
+}
+
+/// Tells the history at the end of each of its steps, for ever.
+async fn keep_history(gateway: Arc<Gateway>, engine: Engine, clock: Clock) {
+    loop {
+        let step = gateway
+            .tally()
+            .tell_history(clock.nanos(), engine.take_peak());
+        tokio::time::sleep(step).await;
+    }
 }
 
 /// How the supervisor ended: by itself only when there is nothing to run, or for a fault of the gateway's own.
@@ -279,16 +337,44 @@ async fn listen(config: &Config, passed: Vec<Passed>) -> Result<Vec<Listener>, S
     Ok(listeners)
 }
 
+async fn bind_admin(config: &Config) -> Result<Vec<Listener>, StartError> {
+    let mut listeners = Vec::new();
+    for at in &config.admin {
+        match Listener::bind(at).await {
+            Ok(listener) => {
+                info!(address = %listener.address(), "listening for the operator");
+                listeners.push(listener);
+            }
+            Err(error) if config.admin_is_optional => {
+                warn!(%at, %error, "there is no status page: another place is named with --admin");
+            }
+            Err(error) => return Err(StartError::Listen(at.clone(), error)),
+        }
+    }
+    Ok(listeners)
+}
+
 /// On stdout: what the log says is for operators.
-fn tell_where_to_play(listeners: &[Listener]) {
-    for listener in listeners {
-        if let ListenAt::Tcp(mut address) = listener.address() {
+fn tell_where_to_play(listeners: &[Listener], admin_listeners: &[Listener]) {
+    // Nobody may be reading; the game is served all the same.
+    for address in listeners.iter().filter_map(for_browsers) {
+        let _ = writeln!(io::stdout(), "Open http://{address}/ in a browser to play.");
+    }
+    for address in admin_listeners.iter().filter_map(for_browsers) {
+        let _ = writeln!(io::stdout(), "How it goes is at http://{address}/");
+    }
+}
+
+/// Where a browser on this machine finds it.
+fn for_browsers(listener: &Listener) -> Option<SocketAddr> {
+    match listener.address() {
+        ListenAt::Tcp(mut address) => {
             if address.ip().is_unspecified() {
                 address.set_ip(Ipv4Addr::LOCALHOST.into());
             }
-            // Nobody may be reading; the game is served all the same.
-            let _ = writeln!(io::stdout(), "Open http://{address}/ in a browser to play.");
+            Some(address)
         }
+        ListenAt::Unix(_) => None,
     }
 }
 

@@ -1,21 +1,27 @@
 //! Accepting, and the HTTP of one connection. Each connection is one task; what its
-//! requests mean is `request`'s.
+//! requests mean is the business of whoever [`Answers`].
 
+use std::error::Error;
+use std::future::Future;
 use std::io;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
+use hyper::body::{Body, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
+use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
+use tokio::time::Instant;
 use tracing::{debug, warn};
 
 use crate::answer;
-use crate::connection::{Connections, Permit};
-use crate::drain::Stage;
+use crate::connection::{AnswerBody, Connections, Permit, RefusedBecause};
+use crate::drain::{Drain, Stage};
 use crate::listen::Listener;
 use crate::logic::address::Hop;
 use crate::request::Gateway;
@@ -27,6 +33,48 @@ const FIELDS_MAX: usize = 64;
 /// The first and the longest pause after an accept that failed: such errors repeat at once.
 const ACCEPT_PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
 
+type AnyError = Box<dyn Error + Send + Sync>;
+
+/// Who answers the requests of a listener's connections.
+pub trait Answers: Send + Sync + 'static {
+    /// The bodies of its answers.
+    type Body: Body<Data = Bytes, Error: Into<AnyError>> + Send + 'static;
+
+    /// One request of the connection that `permit` is for, one answer. Its first byte came at `began_at`.
+    ///
+    /// Cancel-safe: dropping it is what a client does that hangs up.
+    fn answer(
+        &self,
+        permit: &Permit,
+        peer: Hop,
+        began_at: Instant,
+        request: Request<Incoming>,
+    ) -> impl Future<Output = Response<Self::Body>> + Send;
+
+    /// How far its own shutdown has come.
+    fn drain(&self) -> &Drain;
+}
+
+impl Answers for Gateway {
+    type Body = AnswerBody;
+
+    async fn answer(
+        &self,
+        permit: &Permit,
+        peer: Hop,
+        began_at: Instant,
+        request: Request<Incoming>,
+    ) -> Response<AnswerBody> {
+        let response = self.answer(peer, began_at, request).await;
+        let is_last = answer::closes(&response);
+        response.map(|bytes| permit.answer_body(bytes, is_last))
+    }
+
+    fn drain(&self) -> &Drain {
+        self.drain()
+    }
+}
+
 /// There is nobody to answer any more.
 #[derive(Debug, thiserror::Error)]
 #[error("the client left before its answer")]
@@ -34,9 +82,13 @@ struct ClientLeft;
 
 /// Accepts until the drain begins. Each connection is a task of its own; one that was
 /// accepted gets its permit even then.
-pub async fn accept(gateway: Arc<Gateway>, connections: Arc<Connections>, listener: Listener) {
+pub async fn accept<A: Answers>(
+    answers: Arc<A>,
+    connections: Arc<Connections>,
+    listener: Listener,
+) {
     let mut pause = ACCEPT_PAUSES.0;
-    let drain = gateway.drain().clone();
+    let drain = answers.drain().clone();
     let mut draining = pin!(drain.reached(Stage::Draining));
     loop {
         let accepted = tokio::select! {
@@ -48,18 +100,19 @@ pub async fn accept(gateway: Arc<Gateway>, connections: Arc<Connections>, listen
             Ok(accepted) => {
                 pause = ACCEPT_PAUSES.0;
                 let permit = connections.permit().await;
-                let gateway = Arc::clone(&gateway);
+                let answers = Arc::clone(&answers);
                 match accepted {
                     Accepted::Tcp(stream, peer) => {
-                        tokio::spawn(serve(gateway, permit, stream, peer))
+                        tokio::spawn(serve(answers, permit, stream, peer))
                     }
                     Accepted::Unix(stream) => {
-                        tokio::spawn(serve(gateway, permit, stream, Hop::Unix))
+                        tokio::spawn(serve(answers, permit, stream, Hop::Unix))
                     }
                 };
             }
             Err(error) => {
                 warn!(%error, "cannot accept a connection");
+                connections.refuse(RefusedBecause::AcceptFailed);
                 tokio::select! {
                     () = &mut draining => return,
                     () = tokio::time::sleep(pause) => {}
@@ -91,21 +144,19 @@ async fn accept_one(listener: &Listener) -> io::Result<Accepted> {
 }
 
 /// Serves one connection to its end: the client's, a deadline's, or the drain's.
-pub async fn serve<S>(gateway: Arc<Gateway>, permit: Permit, stream: S, peer: Hop)
+pub async fn serve<A, S>(answers: Arc<A>, permit: Permit, stream: S, peer: Hop)
 where
+    A: Answers,
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let stream = permit.watch(TokioIo::new(stream));
     let hang_up = stream.hang_up();
-    let (permit, gateway, hang_up) = (&permit, &gateway, &hang_up);
+    let (permit, answers, hang_up) = (&permit, &answers, &hang_up);
     let service = service_fn(move |request| async move {
-        permit.request_begun();
+        let began_at = permit.request_begun();
         tokio::select! {
             biased;
-            response = gateway.answer(peer, request) => {
-                let is_last = answer::closes(&response);
-                Ok(response.map(|bytes| permit.answer_body(bytes, is_last)))
-            }
+            response = answers.answer(permit, peer, began_at, request) => Ok(response),
             () = hang_up.happened() => Err(ClientLeft),
         }
     });
@@ -121,7 +172,7 @@ where
         ended = connection.as_mut() => ended,
         () = &mut must_close => return,
         // Until then a request may be on its way, and its answer closes the connection.
-        () = gateway.drain().reached(Stage::Refusing) => {
+        () = answers.drain().reached(Stage::Refusing) => {
             connection.as_mut().graceful_shutdown();
             tokio::select! {
                 biased;

@@ -69,6 +69,24 @@ pub fn header_name(text: &str) -> Result<HeaderName, String> {
         .map_err(|_| "takes the name of a header, such as x-forwarded-for or x-real-ip".to_owned())
 }
 
+/// A host's name as a browser would send it, in small letters.
+///
+/// # Errors
+/// A sentence.
+pub fn host_name(text: &str) -> Result<String, String> {
+    let is_label = |label: &str| {
+        !label.is_empty()
+            && label
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b == b'-')
+    };
+    if text.split('.').all(is_label) {
+        Ok(text.to_ascii_lowercase())
+    } else {
+        Err("takes a host's name without a port, such as status.example.com".to_owned())
+    }
+}
+
 /// One place to listen at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ListenAt {
@@ -76,6 +94,13 @@ pub enum ListenAt {
     Tcp(SocketAddr),
     /// The path of a unix socket.
     Unix(PathBuf),
+}
+
+impl ListenAt {
+    /// Any port will do.
+    pub fn has_free_port(&self) -> bool {
+        matches!(self, Self::Tcp(address) if address.port() == 0)
+    }
 }
 
 impl FromStr for ListenAt {
@@ -357,6 +382,19 @@ mod tests {
             "https://a b",
         ] {
             assert!(bad.parse::<Origin>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn host_names_have_no_port_and_no_path() {
+        assert_eq!(
+            host_name("Status.Example.com").as_deref(),
+            Ok("status.example.com")
+        );
+        for bad in [
+            "", ".", "a..b", "a:80", "a/b", "http://a", "a b", "*", "[::1]",
+        ] {
+            assert!(host_name(bad).is_err(), "{bad:?}");
         }
     }
 

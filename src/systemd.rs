@@ -256,6 +256,8 @@ fn unreadable(name: &'static str, takes: &'static str) -> Unusable {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use tokio::net::UnixDatagram;
     use tokio::time::sleep;
 
@@ -276,7 +278,7 @@ mod tests {
 
     /// An engine that can never be started, and its supervisor.
     fn supervised() -> Engine {
-        let engine = Engine::new(1, Order::Fair);
+        let engine = Engine::new(1, Order::Fair, Arc::default());
         let terms = Terms {
             reply_timeout: PERIOD,
             reply_bytes_max: 1,
@@ -347,7 +349,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn without_a_supervisor_it_is_not_fed() {
         let (manager, systemd) = manager();
-        let engine = Engine::new(1, Order::Fair);
+        let engine = Engine::new(1, Order::Fair, Arc::default());
         tokio::spawn(manager.tell(engine, Drain::default(), Vec::new()));
         let said = said(&systemd, PERIOD * 10).await;
         assert_eq!(said, ["READY=1\nSTATUS=The engine is starting"]);

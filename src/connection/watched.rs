@@ -12,7 +12,7 @@ use hyper::body::{Body, Frame, SizeHint};
 use hyper::rt::{Read, ReadBuf, ReadBufCursor, Write};
 use tokio::time::{Instant, Sleep};
 
-use super::{Connection, Connections, Phase};
+use super::{Connection, Connections, Phase, RefusedBecause};
 use crate::clock;
 
 /// Most bytes that are read ahead of HTTP while a request is answered.
@@ -35,6 +35,7 @@ pub struct Watched<S> {
     connection: Arc<Connection>,
     /// Set anew only when it fires or must fire earlier, not at every request.
     deadline: Pin<Box<Sleep>>,
+    was_late: bool,
 }
 
 /// Whether the client is still there while its request is answered. HTTP does not look
@@ -95,6 +96,7 @@ impl<S> Watched<S> {
             connections,
             connection,
             deadline: Box::pin(tokio::time::sleep_until(clock::now())),
+            was_late: false,
         }
     }
 
@@ -124,9 +126,19 @@ impl<S> Watched<S> {
     ) -> Poll<io::Result<T>> {
         if done.is_pending() {
             ready!(self.poll_deadline(cx));
+            self.count_as_late();
             return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
         }
         done
+    }
+
+    /// Once. Nobody is late who says nothing between two requests.
+    fn count_as_late(&mut self) {
+        let is_idle = matches!(self.connection.state().phase, Phase::Idle(_));
+        if !is_idle && !self.was_late {
+            self.connections.refuse(RefusedBecause::Timeout);
+        }
+        self.was_late = true;
     }
 
     fn poll_deadline(&mut self, cx: &mut Context<'_>) -> Poll<()> {
@@ -221,9 +233,7 @@ pub struct AnswerBody {
 
 impl Drop for AnswerBody {
     fn drop(&mut self) {
-        if let Phase::Sending { is_complete, .. } = &mut self.connection.state().phase {
-            *is_complete = true;
-        }
+        self.connection.answer_is_complete();
     }
 }
 
@@ -244,5 +254,33 @@ impl Body for AnswerBody {
 
     fn size_hint(&self) -> SizeHint {
         SizeHint::with_exact(self.bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
+    }
+}
+
+/// A body that comes in pieces for as long as somebody listens: each piece has as much time
+/// as a whole answer. Its source keeps it small; it is not counted among what is unsent.
+#[derive(Debug)]
+pub struct StreamedBody<B> {
+    pub(super) pieces: B,
+    pub(super) connection: Arc<Connection>,
+}
+
+impl<B> Drop for StreamedBody<B> {
+    fn drop(&mut self) {
+        self.connection.answer_is_complete();
+    }
+}
+
+impl<B: Body<Data = Bytes> + Unpin> Body for StreamedBody<B> {
+    type Data = Bytes;
+    type Error = B::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        let piece = ready!(Pin::new(&mut self.pieces).poll_frame(cx));
+        self.connection.answer_begun(false);
+        Poll::Ready(piece)
     }
 }

@@ -10,6 +10,7 @@ pub mod launcher;
 pub mod orphans;
 pub mod pipe;
 pub mod process;
+pub mod record;
 mod stderr;
 pub mod supervisor;
 mod unit;
@@ -23,11 +24,13 @@ use bytes::Bytes;
 use tokio::sync::{Notify, oneshot, watch};
 use tokio::time::Instant;
 
+use self::record::Record;
 use crate::clock;
 use crate::logic::address::{Client, Hop};
 use crate::logic::bucket::Nanos;
 use crate::logic::queue::{Full, Order, PlaceId, Queue};
 use crate::logic::shape::Turn;
+use crate::metrics::Metrics;
 
 /// The share of the newest turn in the moving average of turn times: one in this.
 const AVERAGE_OVER: u64 = 8;
@@ -114,8 +117,10 @@ impl Waiting {
     }
 
     /// Ends a turn that no engine ever saw.
-    fn end_unseen(mut self, outcome: Outcome) {
-        self.end(Ended::unseen(outcome, self.entered_at));
+    fn end_unseen(mut self, outcome: Outcome, shared: &Shared) {
+        let ended = Ended::unseen(outcome, self.entered_at);
+        shared.count(&ended);
+        self.end(ended);
     }
 
     fn is_wanted(&self) -> bool {
@@ -135,12 +140,26 @@ struct Shared {
     status: watch::Sender<Status>,
     /// A moving average over served turns; 0 before the first.
     turn_nanos: AtomicU64,
+    record: Mutex<Record>,
+    metrics: Arc<Metrics>,
 }
 
 impl Shared {
     /// The queue's own steps never panic half-way, so a poisoned lock still guards a whole queue.
     fn queue(&self) -> MutexGuard<'_, Queue<Waiting>> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn record(&self) -> MutexGuard<'_, Record> {
+        self.record.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Once for each turn that left the queue, but for those whose client left before.
+    fn count(&self, ended: &Ended) {
+        self.metrics.queue_wait.observe(ended.waited.as_secs_f64());
+        if let Some(in_engine) = ended.in_engine {
+            self.metrics.engine_time.observe(in_engine.as_secs_f64());
+        }
     }
 
     fn note_turn_time(&self, took: Duration) {
@@ -162,7 +181,7 @@ pub struct Engine {
 
 impl Engine {
     /// A queue of `places_max`, and an engine that is down until a supervisor starts it.
-    pub fn new(places_max: usize, order: Order) -> Self {
+    pub fn new(places_max: usize, order: Order, metrics: Arc<Metrics>) -> Self {
         let (status, _) = watch::channel(Status::Starting);
         Self {
             shared: Arc::new(Shared {
@@ -173,6 +192,8 @@ impl Engine {
                 beats: watch::channel(0).0,
                 status,
                 turn_nanos: AtomicU64::new(0),
+                record: Mutex::default(),
+                metrics,
             }),
         }
     }
@@ -201,6 +222,16 @@ impl Engine {
     /// Places taken, the turn in the engine included.
     pub fn waiting(&self) -> usize {
         self.shared.queue().taken()
+    }
+
+    /// The most places that were taken at once since this was last asked.
+    pub fn take_peak(&self) -> usize {
+        self.shared.queue().take_peak()
+    }
+
+    /// How the engine stands, and how others died.
+    pub fn record(&self) -> Record {
+        self.shared.record().clone()
     }
 
     /// What one turn took lately.
@@ -234,7 +265,7 @@ impl Engine {
         };
         let (id, pushed_out) = self.shared.queue().push(asker.client, waiting)?;
         if let Some(pushed_out) = pushed_out {
-            pushed_out.end_unseen(Outcome::PushedOut);
+            pushed_out.end_unseen(Outcome::PushedOut, &self.shared);
         }
         self.shared.arrived.notify_one();
         Ok(Place {
@@ -268,7 +299,9 @@ impl Place {
             received = &mut self.receiver => received,
             () = patience => {
                 if self.leave() {
-                    return Ended::unseen(Outcome::Shed, self.entered_at);
+                    let ended = Ended::unseen(Outcome::Shed, self.entered_at);
+                    self.shared.count(&ended);
+                    return ended;
                 }
                 (&mut self.receiver).await
             }

@@ -39,6 +39,9 @@ const LAST_BYTES: Duration = Duration::from_millis(100);
 /// How an engine broke its contract. After any of these it is killed and replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
+    /// There is no program of this name any more, or it is none.
+    #[error("it could not be run")]
+    NotRun,
     /// The process ended.
     #[error("it exited")]
     Exited,
@@ -66,6 +69,54 @@ pub enum Fault {
     /// Bytes while no turn was in it.
     #[error("it wrote a line that nobody asked for")]
     Unasked,
+}
+
+impl Fault {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Self; 10] = [
+        Self::NotRun,
+        Self::Exited,
+        Self::TimedOut,
+        Self::StdoutClosed,
+        Self::StdinClosed,
+        Self::NotJson,
+        Self::TooLong,
+        Self::MoreThanOneLine,
+        Self::OutOfStep,
+        Self::Unasked,
+    ];
+
+    /// As it stands in the metrics.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::NotRun => "not_run",
+            Self::Exited => "exited",
+            Self::TimedOut => "timed_out",
+            Self::StdoutClosed => "stdout_closed",
+            Self::StdinClosed => "stdin_closed",
+            Self::NotJson => "not_json",
+            Self::TooLong => "too_long",
+            Self::MoreThanOneLine => "more_than_one_line",
+            Self::OutOfStep => "out_of_step",
+            Self::Unasked => "unasked",
+        }
+    }
+
+    /// It wrote anything but one line of JSON for one turn.
+    pub fn is_violation(self) -> bool {
+        match self {
+            Self::NotRun
+            | Self::Exited
+            | Self::TimedOut
+            | Self::StdoutClosed
+            | Self::StdinClosed => false,
+            Self::NotJson
+            | Self::TooLong
+            | Self::MoreThanOneLine
+            | Self::OutOfStep
+            | Self::Unasked => true,
+        }
+    }
 }
 
 /// Why there is no reply.

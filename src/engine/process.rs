@@ -3,6 +3,7 @@
 //! supervisor's, what goes through the pipes is `pipe`'s.
 
 use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
@@ -22,6 +23,7 @@ use tokio::task::JoinHandle;
 use super::orphans::Orphans;
 use super::{launcher, stderr};
 use crate::clock::Clock;
+use crate::metrics::Metrics;
 
 /// Variables that are the gateway's own business, by name or by beginning.
 const NOT_INHERITED: [&str; 5] = [
@@ -45,6 +47,21 @@ pub struct EngineCommand {
     pub environment: Vec<(OsString, OsString)>,
     /// The soft descriptor limit that the gateway was given; none if it had no limit.
     pub open_files_soft: Option<u64>,
+}
+
+/// As a shell would show it, for a person.
+impl fmt::Display for EngineCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.program == Path::new(launcher::SELF) {
+            f.write_str("kidoban")?;
+        } else {
+            write!(f, "{}", self.program.display())?;
+        }
+        for argument in &self.arguments {
+            write!(f, " {}", argument.display())?;
+        }
+        Ok(())
+    }
 }
 
 /// Why there is no engine to start.
@@ -100,6 +117,11 @@ fn is_executable(path: &Path) -> bool {
 ///
 /// A trait for the sake of tests that run a whole gateway in memory.
 pub trait Process: AsyncRead + AsyncWrite + Send + Unpin {
+    /// Its process id, if it has one.
+    fn id(&self) -> Option<u32> {
+        None
+    }
+
     /// Ready once the process has exited, and from then on. It stays unreaped, so that its id cannot pass to another.
     fn poll_exited(&mut self, cx: &mut Context<'_>) -> Poll<()>;
 
@@ -146,6 +168,7 @@ pub fn start(
     command: &EngineCommand,
     clock: Clock,
     orphans: &Arc<Orphans>,
+    metrics: &Arc<Metrics>,
 ) -> io::Result<Box<dyn Process>> {
     // The launcher would find out too, but until then the engine would count as up.
     if !is_executable(&command.program) {
@@ -191,7 +214,11 @@ pub fn start(
                 exit,
                 stdin: Some(stdin),
                 stdout,
-                stderr: Some(tokio::spawn(stderr::log_lines(errors, clock))),
+                stderr: Some(tokio::spawn(stderr::log_lines(
+                    errors,
+                    clock,
+                    Arc::clone(metrics),
+                ))),
                 orphans: Arc::clone(orphans),
                 reaped: false,
             }))
@@ -235,6 +262,10 @@ fn adopt(child: &mut Child) -> io::Result<Adopted> {
 }
 
 impl Process for ChildProcess {
+    fn id(&self) -> Option<u32> {
+        Some(self.child.id())
+    }
+
     fn poll_exited(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         // The descriptor stays readable for ever: the guard is dropped, not cleared.
         let _ = ready!(self.exit.poll_read_ready(cx));

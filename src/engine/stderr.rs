@@ -2,6 +2,7 @@
 //! for ever, and but for the last few lines kept nowhere: an engine never blocks on it, and never fills the disk by it.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::AsyncReadExt;
@@ -12,6 +13,7 @@ use crate::clock::Clock;
 use crate::logic::frame::CutLines;
 use crate::logic::printable::printable;
 use crate::logic::sampler::{Sampler, Verdict};
+use crate::metrics::Metrics;
 
 /// Longest line of stderr in the log; the rest of it is cut off.
 const LINE_BYTES_MAX: usize = 4 * 1024;
@@ -24,7 +26,11 @@ const LAST_LINE_BYTES_MAX: usize = 256;
 const CHUNK_BYTES: usize = 8 * 1024;
 
 /// Logs lines until end of file. The last few come back, shortened, for the record of a death.
-pub async fn log_lines(mut stderr: pipe::Receiver, clock: Clock) -> Vec<String> {
+pub async fn log_lines(
+    mut stderr: pipe::Receiver,
+    clock: Clock,
+    metrics: Arc<Metrics>,
+) -> Vec<String> {
     let mut chunk = vec![0; CHUNK_BYTES];
     let mut lines = CutLines::new(LINE_BYTES_MAX);
     let mut sampler = Sampler::new(LINES_PER_SECOND);
@@ -47,10 +53,14 @@ pub async fn log_lines(mut stderr: pipe::Receiver, clock: Clock) -> Vec<String> 
         };
         let mut each = |line: &[u8], cut_bytes: usize| {
             keep(&mut last, line);
-            match sampler.ask(clock.nanos()) {
-                Verdict::Write => log_line(line, cut_bytes),
-                Verdict::CountFirst => tell = Some(crate::clock::now() + Duration::from_secs(1)),
-                Verdict::Count => {}
+            let verdict = sampler.ask(clock.nanos());
+            if verdict == Verdict::Write {
+                log_line(line, cut_bytes);
+                return;
+            }
+            metrics.stderr_lines_dropped.inc();
+            if verdict == Verdict::CountFirst {
+                tell = Some(crate::clock::now() + Duration::from_secs(1));
             }
         };
         match read {

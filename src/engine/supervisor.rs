@@ -13,7 +13,9 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tracing::{error, info, warn};
 
+use super::pipe::Fault;
 use super::process::Process;
+use super::record::{Death, Stand};
 use super::unit::Unit;
 use super::{Engine, Shared, Status};
 use crate::clock::{self, Clock};
@@ -185,12 +187,12 @@ impl<S: FnMut() -> io::Result<Box<dyn Process>>> Supervisor<S> {
             }
             Action::DropSuccessor => {
                 warn!("the fresh engine failed");
-                let terms = self.terms.clone();
+                let (terms, shared) = (self.terms.clone(), Arc::clone(&self.shared));
                 let gone = self.successor.take();
                 self.leaving = Some(tokio::spawn(async move {
                     if let Some(mut unit) = gone {
                         unit.kill();
-                        unit.die(&terms).await;
+                        unit.die(&terms, &shared).await;
                     }
                 }));
             }
@@ -206,7 +208,17 @@ impl<S: FnMut() -> io::Result<Box<dyn Process>>> Supervisor<S> {
     fn start_unit(&mut self) -> Option<Unit> {
         (self.start)()
             .map(|process| Unit::new(process, &self.terms))
-            .inspect_err(|error| error!(%error, "the engine cannot be started"))
+            .inspect_err(|error| {
+                error!(%error, "the engine cannot be started");
+                self.shared.metrics.death(Fault::NotRun);
+                self.shared.record().died(Death {
+                    at: clock::now(),
+                    cause: Fault::NotRun,
+                    status: error.to_string(),
+                    ran: Duration::ZERO,
+                    turns: 0,
+                });
+            })
             .ok()
     }
 
@@ -224,17 +236,35 @@ impl<S: FnMut() -> io::Result<Box<dyn Process>>> Supervisor<S> {
             *told = status;
             changed
         });
+        self.tell_record(status.into());
+    }
+
+    /// How many engines stand how, and what is known of the one that serves.
+    fn tell_record(&self, serving: Stand) {
+        // One that is dying has no name any more.
+        let unit = self.serving.as_ref().filter(|_| serving != Stand::Down);
+        let (pid, turns) = unit.map_or((None, 0), Unit::told);
+        self.shared.record().stands(serving, pid, turns);
+        let beside = match self.lifecycle.swap() {
+            Swap::None => None,
+            Swap::Warming | Swap::Ready => Some(Stand::Starting),
+            Swap::Leaving => Some(Stand::Leaving),
+        };
+        for stand in Stand::ALL {
+            let engines = u32::from(serving == stand) + u32::from(beside == Some(stand));
+            self.shared.metrics.engines(stand, engines);
+        }
     }
 
     /// Bounded, up to what the kernel needs for a KILL.
     async fn close(self) {
         if let Some(mut successor) = self.successor {
             successor.kill();
-            successor.die(&self.terms).await;
+            successor.die(&self.terms, &self.shared).await;
         }
         match (self.serving, self.lifecycle.state()) {
             // Dying already: its death is still to be told.
-            (Some(mut dying), State::Ending { .. }) => dying.die(&self.terms).await,
+            (Some(mut dying), State::Ending { .. }) => dying.die(&self.terms, &self.shared).await,
             (Some(serving), _) => serving.leave().await,
             (None, _) => {}
         }
@@ -262,7 +292,7 @@ async fn engine_event(
         (State::Idle, Some(unit)) => unit.idle(shared).await,
         (State::Probing | State::Busy, Some(unit)) => unit.work().await,
         (State::Ending { .. }, Some(unit)) => {
-            unit.die(terms).await;
+            unit.die(terms, shared).await;
             Event::Reaped
         }
         // A unit is there in each of these by construction; without one, it is gone.

@@ -16,6 +16,7 @@ use tracing::{info, warn};
 use super::launcher;
 use super::pipe::{self, Exchange, Fault};
 use super::process::Process;
+use super::record::Death;
 use super::supervisor::Terms;
 use super::{Ended, Outcome, Shared, Waiting};
 use crate::clock;
@@ -186,7 +187,7 @@ impl Unit {
             shared.queue().put_back(place, waiting);
         } else {
             shared.queue().finished();
-            waiting.end_unseen(Outcome::Shed);
+            waiting.end_unseen(Outcome::Shed, shared);
         }
     }
 
@@ -196,12 +197,41 @@ impl Unit {
     }
 
     /// Until nothing of a killed one is left; its death goes to the log. Cancel-safe.
-    pub(super) async fn die(&mut self, terms: &Terms) {
+    pub(super) async fn die(&mut self, terms: &Terms, shared: &Shared) {
         let (status, last_words) = self.end().await;
         let code = status.as_ref().ok().and_then(ExitStatus::code);
         let never_ran = launcher::failure(&last_words, code);
         self.never_ran = never_ran.map(|(why, code)| (why.to_owned(), code));
-        self.log_death(&status, &last_words, terms);
+        let cause = self.cause(&status);
+        self.log_death(cause, &status, &last_words, terms);
+        if let Some(cause) = cause {
+            shared.metrics.death(cause);
+            shared.record().died(Death {
+                at: clock::now(),
+                cause,
+                status: told(&status),
+                ran: clock::now() - self.started_at,
+                turns: self.turns_served,
+            });
+        }
+    }
+
+    /// Its process id and the turns it has served.
+    pub(super) fn told(&self) -> (Option<u32>, u64) {
+        (self.process.id(), self.turns_served)
+    }
+
+    /// What it died of; none if it was only told to go.
+    fn cause(&self, status: &io::Result<ExitStatus>) -> Option<Fault> {
+        // The exit wins over the broken pipe that it caused; a KILL is our own.
+        let by_itself = status
+            .as_ref()
+            .is_ok_and(|status| status.signal() != Some(Signal::KILL.as_raw()));
+        match self.fault {
+            Some(_) if self.never_ran.is_some() => Some(Fault::NotRun),
+            Some(Fault::StdoutClosed | Fault::StdinClosed) if by_itself => Some(Fault::Exited),
+            fault => fault,
+        }
     }
 
     /// Why there was no program to run, and the launcher's exit code. Only after it died.
@@ -244,28 +274,28 @@ impl Unit {
     fn end_turn(&self, waiting: &mut Waiting, outcome: Outcome, shared: &Shared) -> Duration {
         shared.queue().finished();
         let took = clock::now() - self.sent_at;
-        waiting.end(Ended {
+        let ended = Ended {
             outcome,
             waited: self.sent_at - waiting.entered_at,
             in_engine: Some(took),
-        });
+        };
+        shared.count(&ended);
+        waiting.end(ended);
         took
     }
 
     /// One record for each death, with all that helps to find the turn that kills engines.
-    fn log_death(&self, status: &io::Result<ExitStatus>, last_words: &[String], terms: &Terms) {
-        // The exit wins over the broken pipe that it caused; a KILL is our own.
-        let by_itself = status
-            .as_ref()
-            .is_ok_and(|status| status.signal() != Some(Signal::KILL.as_raw()));
-        let fault = match self.fault {
-            Some(Fault::StdoutClosed | Fault::StdinClosed) if by_itself => Some(Fault::Exited),
-            fault => fault,
-        };
+    fn log_death(
+        &self,
+        cause: Option<Fault>,
+        status: &io::Result<ExitStatus>,
+        last_words: &[String],
+        terms: &Terms,
+    ) {
         let victim = self.victim.as_ref();
         let ran = clock::now() - self.started_at;
         warn!(
-            cause = fault.map(tracing::field::display),
+            cause = cause.map(tracing::field::display),
             status = told(status),
             ran_ms = u64::try_from(ran.as_millis()).unwrap_or(u64::MAX),
             turns = self.turns_served,

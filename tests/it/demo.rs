@@ -21,20 +21,35 @@ impl Drop for Demo {
 #[test]
 fn it_says_where_to_play_and_plays() {
     let child = kidoban()
-        .args(["demo", "--listen", "127.0.0.1:0"])
+        .args(["demo", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"])
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
     let mut demo = Demo(child);
-    let mut said = String::new();
-    let stdout = demo.0.stdout.take().unwrap();
-    BufReader::new(stdout).read_line(&mut said).unwrap();
+    let mut stdout = BufReader::new(demo.0.stdout.take().unwrap());
+    let mut line = || {
+        let mut said = String::new();
+        stdout.read_line(&mut said).unwrap();
+        said
+    };
+    let said = line();
     let address = said
         .strip_prefix("Open http://")
         .and_then(|rest| rest.strip_suffix("/ in a browser to play.\n"))
         .unwrap_or_else(|| panic!("{said:?}"));
     let address = address.parse().unwrap();
+
+    let watched = line();
+    let watched = watched
+        .strip_prefix("How it goes is at http://")
+        .and_then(|rest| rest.strip_suffix("/\n"))
+        .unwrap_or_else(|| panic!("{watched:?}"));
+    let status = Request::get("/status.json").send_to(watched.parse().unwrap());
+    assert_eq!(
+        status.unwrap().json()["engine"]["command"],
+        "kidoban engine"
+    );
 
     let page = Request::get("/").send_to(address).unwrap();
     assert!(page.text().starts_with("<!doctype html>"), "{page:?}");

@@ -180,6 +180,12 @@ impl Gateway {
         }
     }
 
+    /// With an admin listener on a free port; see [`Running::admin`].
+    pub fn admin(mut self) -> Self {
+        self.command.args(["--admin", "127.0.0.1:0"]);
+        self
+    }
+
     /// Another engine, or the stub with arguments.
     pub fn engine(mut self, words: &[&str]) -> Self {
         self.engine = words.iter().map(ToString::to_string).collect();
@@ -232,6 +238,10 @@ impl Gateway {
         if !self.command.get_args().any(listens) && !env_listens {
             self.command.args(["--listen", "127.0.0.1:0"]);
         }
+        let names_admin = |arg: &OsStr| arg.to_string_lossy().starts_with("--admin");
+        if self.is_demo && !self.command.get_args().any(names_admin) {
+            self.command.args(["--admin", "127.0.0.1:0"]);
+        }
         if !self.is_demo {
             self.command.arg("--").args(&self.engine);
         }
@@ -271,6 +281,25 @@ impl Running {
             .iter()
             .find_map(|address| address.parse().ok())
             .expect("one address is TCP")
+    }
+
+    /// Where its admin listener is, which only the log says.
+    pub fn admin(&self) -> SocketAddr {
+        let record = self.wait_for_log("the admin listener", |record| {
+            record["message"] == "listening for the operator"
+        });
+        let address = record["address"].as_str();
+        address.and_then(|at| at.parse().ok()).expect("it is TCP")
+    }
+
+    /// One request to its admin listener.
+    pub fn ask_admin(&self, request: &Request) -> Reply {
+        request.send_to(self.admin()).expect("an answer")
+    }
+
+    /// What `/status.json` says now.
+    pub fn status(&self) -> Value {
+        self.ask_admin(&Request::get("/status.json")).json()
     }
 
     /// A folder that lives as long as the gateway.

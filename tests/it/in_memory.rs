@@ -3,6 +3,7 @@
 
 mod beats;
 mod deaths;
+mod operator;
 mod panics;
 mod swaps;
 mod world;

@@ -35,8 +35,10 @@ const fn sample(
 
 /// Every option of `serve` that takes a value.
 #[rustfmt::skip]
-pub const SAMPLES: [Sample; 32] = [
+pub const SAMPLES: [Sample; 34] = [
     sample("listen", ["127.0.0.1:0", "127.0.0.2:0"], "localhost:80", "takes IP:PORT"),
+    sample("admin", ["127.0.0.1:8788", "unix:/run/admin.sock"], "localhost:80", "takes IP:PORT"),
+    sample("admin-host", ["one.example", "other"], "one.example:80", "takes a host's name"),
     sample("port-file", ["/one", "/other"], "", "a value is required"),
     sample("static", ["/one", "/other"], "", "a value is required"),
     sample("cors-origin", ["https://a.example", "*"], "a.example", "takes an origin"),

@@ -155,7 +155,8 @@ fn the_threats_name_tests_that_exist() {
 fn the_codes_are_those_of_the_program() {
     let source = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/refusal.rs"));
     let source = source.unwrap();
-    let (_, codes) = source.split_once("fn code(&self)").unwrap();
+    let (_, codes) = source.split_once("impl Code {").unwrap();
+    let (_, codes) = codes.split_once("fn word(self)").unwrap();
     let codes = codes.split_once("\n    }\n").unwrap().0;
     let of_program: BTreeSet<&str> = codes.split('"').skip(1).step_by(2).collect();
     assert!(of_program.len() > 10, "{of_program:?}");

@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use kidoban::metrics::Outcome;
+use kidoban::refusal::Code;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
@@ -74,6 +76,11 @@ async fn a_panic_is_one_500_and_a_counted_event() {
         "{events}"
     );
     assert!(events.contains("status=500"), "{events}");
+    let metrics = world.gateway().tally().metrics();
+    assert_eq!(metrics.handler_panics.get(), 1);
+    assert_eq!(metrics.turns_of(Outcome::Refused(Code::Internal)), 1);
+    let after = metrics.refusals().find(|(gate, _)| *gate == "after");
+    assert_eq!(after, Some(("after", 1)));
 
     assert_eq!(world.ask_from("192.0.2.1", "c").await.unwrap().status, 200);
     assert_eq!(world.seen(), ["a", "c"]);

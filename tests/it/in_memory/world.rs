@@ -18,6 +18,7 @@ use clap::Parser;
 use http_body_util::{BodyExt, Full};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
+use kidoban::admin::{Admin, Sources};
 use kidoban::cli::Options;
 use kidoban::clock::{self, Clock};
 use kidoban::config::Config;
@@ -27,8 +28,10 @@ use kidoban::engine::Engine;
 use kidoban::engine::process::Process;
 use kidoban::engine::supervisor::Supervisor;
 use kidoban::logic::address::Hop;
+use kidoban::metrics::Metrics;
 use kidoban::request::Gateway;
 use kidoban::server;
+use kidoban::tally::Tally;
 use rustix::process::Signal;
 use serde_json::Value;
 use tokio::io::{
@@ -139,7 +142,9 @@ impl World {
         let typed = Typed::try_parse_from(free.iter().chain(options)).unwrap();
         let config = Arc::new(Config::decide(&typed.options).unwrap());
         let clock = Clock::start();
-        let queue = Engine::new(config.places_max, config.queue_order);
+        let metrics = Arc::new(Metrics::new());
+        let tally = Arc::new(Tally::new(Arc::clone(&metrics), clock.nanos()));
+        let queue = Engine::new(config.places_max, config.queue_order, metrics);
         let starts = Arc::new(Mutex::new(Vec::new()));
         let started = Arc::clone(&starts);
         let start = move || {
@@ -150,7 +155,13 @@ impl World {
         tokio::spawn(supervisor.run(std::future::pending()));
         Self {
             connections: Arc::new(Connections::new(config.connections)),
-            gateway: Arc::new(Gateway::new(config, queue.clone(), Drain::default(), clock)),
+            gateway: Arc::new(Gateway::new(
+                config,
+                queue.clone(),
+                Drain::default(),
+                tally,
+                clock,
+            )),
             engine: queue,
             seen: Arc::default(),
             starts,
@@ -236,6 +247,26 @@ impl World {
                 _ = connection => answer.await,
             }
         })
+    }
+
+    /// The gateway itself.
+    pub fn gateway(&self) -> &Arc<Gateway> {
+        &self.gateway
+    }
+
+    /// An admin listener beside it.
+    pub fn admin(&self) -> Admin {
+        let (writer, _) = tracing_appender::non_blocking(io::sink());
+        let sources = Sources {
+            gateway: Arc::clone(&self.gateway),
+            connections: Arc::clone(&self.connections),
+            engine: self.engine.clone(),
+            engine_command: "an engine in memory".to_owned(),
+            log_lost: writer.error_counter().into(),
+            clock: Clock::start(),
+            settings: Vec::new(),
+        };
+        Admin::new(sources, &[])
     }
 
     /// What SIGHUP asks for.
