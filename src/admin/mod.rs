@@ -5,6 +5,7 @@
 mod accept;
 mod events;
 mod host;
+mod page;
 mod status;
 
 use std::sync::Arc;
@@ -49,8 +50,6 @@ pub const LIMITS: ConnectionLimits = ConnectionLimits {
 const STREAMS_MAX: usize = 16;
 /// What is asked of who comes when all streams are taken.
 const STREAM_RETRY_SECONDS: u64 = 5;
-/// The whole page: it asks for nothing but the status.
-const PAGE: &str = include_str!("page/index.html");
 
 /// Answers the operator.
 pub struct Admin {
@@ -230,7 +229,7 @@ impl Answers for Admin {
 /// might get into the page besides does not have it.
 fn page() -> Response<Bytes> {
     let nonce = format!("{:032x}", fastrand::u128(..));
-    let html = PAGE
+    let html = page::DOCUMENT
         .replace("<script>", &format!("<script nonce=\"{nonce}\">"))
         .replace("<style>", &format!("<style nonce=\"{nonce}\">"));
     let policy = format!(

@@ -181,7 +181,14 @@ impl Sources {
     }
 
     fn limits(&self) -> Vec<Value> {
-        let limit = |setting: &Setting| json!({ "flag": setting.flag, "value": setting.value });
+        let limit = |setting: &Setting| {
+            json!({
+                "flag": setting.flag,
+                "value": setting.value,
+                // `default`, `environment`, or nothing where it was typed.
+                "source": setting.source.trim_matches([' ', '(', ')']),
+            })
+        };
         self.settings.iter().map(limit).collect()
     }
 }
