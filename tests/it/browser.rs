@@ -9,7 +9,8 @@ use serde_json::Value;
 
 use crate::harness::{Gateway, absent, peer};
 
-fn playwright_is_there() -> bool {
+/// Whether node finds what drives a browser.
+pub fn playwright_is_there() -> bool {
     let asked = Command::new("node")
         .args(["-e", "require('playwright-core')"])
         .output();

@@ -49,6 +49,7 @@ mod shutdown;
 mod slowhttptest;
 mod soak;
 mod static_files;
+mod status_page;
 mod swap;
 mod systemd;
 mod turns;
