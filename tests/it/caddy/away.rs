@@ -158,7 +158,7 @@ fn a_plain_restart_mixes_nothing_up() {
                 });
             }
         });
-        assert!(turns > 20, "only {turns}");
+        assert!(turns > 8, "nobody got beyond the first");
         for reply in &refused {
             assert_eq!(reply.status, 503, "{reply:?}");
             assert!(reply.retry_after().is_some(), "{reply:?}");

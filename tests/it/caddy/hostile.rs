@@ -243,7 +243,7 @@ fn no_tunnel_and_no_other_protocol_through_caddy() {
 const TIMES: [(&str, &str); 4] = [
     ("CADDY_READ_HEADER", "4s"),
     ("CADDY_READ_BODY", "11s"),
-    ("CADDY_WRITE", "6s"),
+    ("CADDY_WRITE", "8s"),
     ("CADDY_IDLE", "4s"),
 ];
 
@@ -259,7 +259,7 @@ fn caddy_stands(mode: (&[&str], &str)) {
             pid: front.child.id(),
             address: front.address,
         };
-        stands(&target, mode, Duration::from_secs(15));
+        stands(&target, mode, Duration::from_secs(20));
         let reply = front.send(&Request::turn(r#"{"kind":"look"}"#));
         assert_eq!(reply.status, 200);
     }
