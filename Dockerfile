@@ -1,6 +1,6 @@
 # kidoban as one static binary, with nothing else in the image: no shell, no libc, no package to patch.
 #
-#   docker build -t kidoban .
+#   docker build -t kidoban --build-arg KIDOBAN_COMMIT="$(git rev-parse --short HEAD)" .
 #   docker run --rm -p 127.0.0.1:8787:8787 kidoban
 #
 # plays the built-in game on http://127.0.0.1:8787/. An engine of your own needs what it was built for (its
@@ -22,32 +22,36 @@
 FROM rust:1.95-bookworm AS build
 WORKDIR /src
 
-# The dependencies alone, behind empty sources: this layer is made again only when the lock file changes.
+# The dependencies alone, behind empty sources: this layer is made again only when the lock file or the build script
+# changes.
 COPY Cargo.toml Cargo.lock ./
-RUN mkdir -p src tests/it tests/stub \
- && echo 'fn main() {}' | tee src/main.rs src/build.rs tests/it/main.rs > tests/stub/engine.rs \
- && touch src/lib.rs
+COPY src/build.rs src/build.rs
+RUN mkdir -p tests/it tests/stub \
+ && touch src/lib.rs \
+ && for source in src/main.rs tests/it/main.rs tests/stub/engine.rs; do echo 'fn main() {}' > "$source"; done
 # A target that is named, if only the machine's own, keeps RUSTFLAGS away from build scripts and procedural macros,
 # which cannot be linked statically.
 ENV RUSTFLAGS="-C target-feature=+crt-static"
 RUN cargo build --release --locked --bin kidoban --target "$(uname -m)-unknown-linux-gnu"
 
-# There is no repository in here to ask: --build-arg KIDOBAN_COMMIT=$(git rev-parse --short HEAD), and the date alike.
-ARG KIDOBAN_COMMIT KIDOBAN_COMMIT_DATE
 COPY src src
+# What `kidoban --version` says; the repository itself is not copied.
+ARG KIDOBAN_COMMIT=unknown
+ARG KIDOBAN_COMMIT_DATE=unknown
 # Cargo goes by the time of change, and the sources may be older than the empty ones that they replace.
 RUN find src -type f -exec touch {} + \
  && cargo build --release --locked --bin kidoban --target "$(uname -m)-unknown-linux-gnu" \
  && cp "target/$(uname -m)-unknown-linux-gnu/release/kidoban" /kidoban
 
-FROM gcr.io/distroless/static-debian12
+FROM scratch
 COPY --from=build /kidoban /kidoban
 COPY LICENSE /LICENSE
-# By number: an orchestrator that insists on no root cannot look up a name.
+# By number: there are no names here, and an orchestrator that insists on no root could not look one up.
 USER 65532:65532
 # Every address of the container; which of them the world sees is decided where its port is published.
 ENV KIDOBAN_LISTEN=0.0.0.0:8787
 EXPOSE 8787
-HEALTHCHECK CMD ["/kidoban", "health"]
+HEALTHCHECK --interval=10s --timeout=6s --start-period=5s CMD ["/kidoban", "health"]
+# As process 1 it reaps what engines leave behind; no init is needed.
 ENTRYPOINT ["/kidoban"]
 CMD ["demo"]

@@ -230,9 +230,8 @@ fn engine_away(file: &EngineFile, gateway: &Running, front: &Front) -> Duration 
         (gateway.turn(LOOK).status == 200).then_some(())
     });
     let back = Instant::now();
-    until("Caddy has noticed", || {
-        (front.send(&Request::turn(LOOK)).status == 200).then_some(())
-    });
+    let waits = front.send(&Request::turn(LOOK));
+    assert_eq!(waits.status, 200, "it waits for Caddy to notice: {waits:?}");
     back.elapsed()
 }
 
