@@ -164,9 +164,10 @@ fn forged_headers_do_not_help() {
                 &listen,
             ])
             .start();
-            let upstream = match over_unix {
-                true => format!("unix/{socket}"),
-                false => gateway.address().to_string(),
+            let upstream = if over_unix {
+                format!("unix/{socket}")
+            } else {
+                gateway.address().to_string()
             };
             let front = Front::with(&caddy, &upstream, &[]);
             let turn = |n: u8| {

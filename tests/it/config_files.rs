@@ -2,6 +2,7 @@
 //! and held against what the program really has: options, metrics, and the README.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -99,14 +100,7 @@ fn variables_in_files_are_those_of_the_program() {
 #[test]
 fn the_options_file_is_taken_as_it_is() {
     let shipped = read(config("kidoban.env"));
-    let all: String = shipped
-        .lines()
-        .map(|line| {
-            let is_suggestion = line.starts_with("#KIDOBAN_");
-            let line = if is_suggestion { &line[1..] } else { line };
-            format!("{line}\n")
-        })
-        .collect();
+    let all = format!("\n{shipped}").replace("\n#KIDOBAN_", "\nKIDOBAN_");
     assert_ne!(all, shipped);
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("env");
@@ -230,7 +224,7 @@ fn the_dashboards_questions_can_be_asked() {
     let mut rules = "groups:\n  - name: dashboard\n    rules:\n".to_owned();
     for (nth, query) in all.iter().enumerate() {
         let query = query.replace("$__rate_interval", "1m").replace('\'', "''");
-        rules.push_str(&format!("      - {{record: 'q{nth}', expr: '{query}'}}\n"));
+        writeln!(rules, "      - {{record: 'q{nth}', expr: '{query}'}}").unwrap();
     }
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("rules.yml");
@@ -362,7 +356,7 @@ cd "$here/arrived"
 "#;
 
 /// And then each tool reads what lies where the walk has put it.
-const LOOK: &str = r#"
+const LOOK: &str = r"
 set -a
 . /etc/kidoban/kidoban.env
 /usr/local/bin/kidoban serve --check -- $ENGINE
@@ -370,7 +364,7 @@ caddy validate --adapter caddyfile --config /etc/caddy/Caddyfile
 grep -q '^{$KIDOBAN_SITE:play.example.org} {' /etc/caddy/Caddyfile
 promtool check config /etc/prometheus/prometheus.yml
 systemd-analyze verify --man=no kidoban.service kidoban.socket
-"#;
+";
 
 /// The README's own commands, against a copy of `/etc` that nobody else sees.
 #[test]

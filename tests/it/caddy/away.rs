@@ -210,8 +210,8 @@ fn a_plain_restart_mixes_nothing_up() {
 }
 
 /// How long Caddy answers for the gateway after the engine is back: one interval of its
-/// health check, and what a busy machine adds.
-const PRICE: Duration = Duration::from_millis(500 + 500);
+/// health check, half a second, and what a busy machine adds.
+const PRICE: Duration = Duration::from_secs(1);
 
 /// Takes the engine away until Caddy has noticed, and gives it back.
 fn engine_away(file: &EngineFile, gateway: &Running, front: &Front) -> Duration {
