@@ -105,6 +105,19 @@ pub struct ConnectionLimits {
     pub unsent_bytes_max: usize,
 }
 
+impl ConnectionLimits {
+    /// What the kernel may hold for each connection besides, in bytes: so that it holds for
+    /// all of them together no more than the gateway itself may.
+    pub fn kernel_bytes(&self) -> usize {
+        let (least, most) = KERNEL_BYTES;
+        (self.unsent_bytes_max / self.connections_max).clamp(least, most)
+    }
+}
+
+/// Least and most that [`ConnectionLimits::kernel_bytes`] says: less would make each answer
+/// many small writes, and more serves nobody on a loopback.
+const KERNEL_BYTES: (usize, usize) = (16 * 1024, 256 * 1024);
+
 /// How the client of a request is found.
 #[derive(Debug)]
 pub struct Identity {

@@ -2,6 +2,7 @@
 //! leave out, the cap on open connections, and the bytes of answers that nobody has
 //! read yet. Knows bytes and moments, never what a request asks for.
 
+mod pace;
 mod refused;
 mod watched;
 
@@ -58,6 +59,8 @@ pub struct Connection {
 struct State {
     phase: Phase,
     unsent_bytes: usize,
+    /// Of the present answer.
+    sent_bytes: usize,
     /// When bytes of an answer last went out, or the first of them came to be.
     progress_at: Instant,
     closing: Closing,
@@ -217,14 +220,19 @@ impl Connections {
             state.unsent_bytes += bytes;
         }
         open.unsent_bytes += bytes;
+        let now = clock::now();
         while open.unsent_bytes > self.limits.unsent_bytes_max {
-            let slowest = open
+            let mut slow: Vec<_> = open
                 .by_id
                 .values()
-                .filter_map(|connection| Some((connection.stuck_since()?, connection)))
-                .min_by_key(|(since, _)| *since)
-                .map(|(_, connection)| Arc::clone(connection));
-            let Some(slowest) = slowest else { return };
+                .filter_map(|connection| Some((connection.pace(now)?, connection)))
+                .collect();
+            slow.sort_by_key(|(pace, _)| *pace);
+            // One alone is slower than nobody, and its answer is bounded by itself.
+            let [(_, slowest), _, ..] = &slow[..] else {
+                return;
+            };
+            let slowest = Arc::clone(slowest);
             open.unsent_bytes -= slowest.forget_unsent();
             slowest.close(Closing::Now);
         }
@@ -239,6 +247,7 @@ impl Connections {
                 return;
             }
             state.unsent_bytes -= sent;
+            state.sent_bytes += sent;
             state.progress_at = clock::now();
             sent
         };
@@ -301,6 +310,12 @@ impl Permit {
         }
     }
 
+    /// Something of an answer was never taken. Once the connection has ended.
+    pub fn was_cut(&self) -> bool {
+        let state = self.connection.state();
+        state.closing == Closing::Now || state.unsent_bytes > 0
+    }
+
     /// Watches the bytes of the connection.
     pub fn watch<S>(&self, stream: S) -> Watched<S> {
         Watched::new(
@@ -348,6 +363,7 @@ impl Connection {
             state: Mutex::new(State {
                 phase: Phase::Idle(now),
                 unsent_bytes: 0,
+                sent_bytes: 0,
                 progress_at: now,
                 closing: Closing::No,
             }),
@@ -357,7 +373,9 @@ impl Connection {
 
     /// What is sent from now on has the whole time of an answer.
     fn answer_begun(&self, is_last: bool) {
-        self.state().phase = Phase::Sending {
+        let mut state = self.state();
+        state.sent_bytes = 0;
+        state.phase = Phase::Sending {
             since: clock::now(),
             is_complete: false,
             is_last,
@@ -388,11 +406,6 @@ impl Connection {
             }
             Phase::Idle(_) | Phase::Head(_) | Phase::Busy | Phase::Sending { .. } => None,
         }
-    }
-
-    fn stuck_since(&self) -> Option<Instant> {
-        let state = self.state();
-        (state.unsent_bytes > 0).then_some(state.progress_at)
     }
 
     fn is_closing(&self) -> bool {

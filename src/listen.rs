@@ -9,12 +9,16 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use tokio::net::{TcpListener, UnixListener, UnixStream};
+use rustix::net::sockopt;
+use tokio::net::{TcpListener, TcpSocket, UnixListener, UnixStream};
 
 use crate::settings::ListenAt;
 use crate::systemd::Passed;
 
+/// Connections that the kernel completes before they are accepted, if it grants so many.
+const BACKLOG: u32 = 1024;
 /// Who may connect to a unix socket: its owner and its group.
 const SOCKET_MODE: u32 = 0o660;
 
@@ -35,12 +39,34 @@ impl Listener {
     pub async fn bind(at: &ListenAt) -> io::Result<Self> {
         match at {
             ListenAt::Tcp(address) => {
-                let listener = TcpListener::bind(address).await?;
+                let socket = match address {
+                    SocketAddr::V4(_) => TcpSocket::new_v4(),
+                    SocketAddr::V6(_) => TcpSocket::new_v6(),
+                }?;
+                // A gateway that has just ended leaves connections behind that hold the port.
+                socket.set_reuseaddr(true)?;
+                socket.bind(*address)?;
+                let listener = socket.listen(BACKLOG)?;
                 let address = listener.local_addr()?;
                 Ok(Self::Tcp(listener, address))
             }
             ListenAt::Unix(path) => bind_unix(path).await,
         }
+    }
+
+    /// Bounds what the kernel holds, unseen by us, of answers that clients do not take: about
+    /// so many bytes for each connection, and no longer than `time`, be it of a connection
+    /// that is closed already. On TCP only; connections inherit both from their listener.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn bound_unsent(&self, bytes: usize, time: Duration) -> io::Result<()> {
+        let Self::Tcp(listener, _) = self else {
+            return Ok(());
+        };
+        sockopt::set_socket_send_buffer_size(listener, bytes)?;
+        let millis = u32::try_from(time.as_millis()).unwrap_or(u32::MAX);
+        Ok(sockopt::set_tcp_user_timeout(listener, millis)?)
     }
 
     /// Takes over a socket that was passed. Inside a runtime only.

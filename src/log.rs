@@ -17,7 +17,7 @@ use crate::clock::{self, Clock};
 use crate::logic::address::Hop;
 use crate::logic::printable::printable;
 use crate::logic::sampler::{Sampler, Verdict};
-use crate::refusal::Refusal;
+use crate::refusal::Code;
 use crate::settings::{LogClient, LogFormat};
 
 /// Refusals logged one by one in each second; the rest is counted.
@@ -162,14 +162,9 @@ impl AccessLog {
     }
 
     /// A turn or a request that did not; at most so many a second are written, the rest is counted.
-    pub fn refusal(self: &Arc<Self>, entry: &Entry, refusal: &Refusal) {
+    pub fn refusal(self: &Arc<Self>, entry: &Entry, status: StatusCode, code: Code) {
         if self.may_write() {
-            self.write(
-                entry,
-                Some(refusal.status()),
-                Some(refusal.code().word()),
-                "refused",
-            );
+            self.write(entry, Some(status), Some(code.word()), "refused");
         }
     }
 

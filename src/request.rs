@@ -33,7 +33,7 @@ use crate::logic::address::{self, Client, Hop};
 use crate::logic::shape::Route;
 use crate::logic::times::Took;
 use crate::protocol;
-use crate::refusal::{Refusal, Retry};
+use crate::refusal::{Code, Refusal, Retry};
 use crate::static_files::StaticFiles;
 use crate::tally::Tally;
 
@@ -196,7 +196,7 @@ impl Gateway {
             Err(refusal) => {
                 let client = (open.is_turn).then(|| self.whose_bucket(open.entry.client));
                 self.tally.refusal(refusal.code(), client);
-                self.log.refusal(&open.entry, &refusal);
+                (self.log).refusal(&open.entry, refusal.status(), refusal.code());
                 answer::refusal(&refusal)
             }
         };
@@ -215,6 +215,26 @@ impl Gateway {
             answer::strip_body(&mut response);
         }
         response
+    }
+
+    /// A head that HTTP could not read, and refused by itself: no answer of ours, but a refusal like any other.
+    pub fn unread(&self, peer: Hop, error: &hyper::Error) {
+        let entry = Entry {
+            client: peer,
+            route: Path::Elsewhere.logged(),
+            kind: None,
+            shadow: None,
+            waited: None,
+            in_engine: None,
+            request_id: HeaderValue::from_static("none"),
+        };
+        let status = if error.is_parse_too_large() {
+            StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE
+        } else {
+            StatusCode::BAD_REQUEST
+        };
+        self.tally.refusal(Code::BadRequest, None);
+        self.log.refusal(&entry, status, Code::BadRequest);
     }
 
     async fn route(

@@ -323,8 +323,12 @@ async fn listen(config: &Config, passed: Vec<Passed>) -> Result<Vec<Listener>, S
             listeners.push(listener);
         }
     }
+    let limits = &config.connections;
     let mut addresses = String::new();
     for listener in &listeners {
+        listener
+            .bound_unsent(limits.kernel_bytes(), limits.write_timeout)
+            .map_err(|error| StartError::System("bound a socket's buffer", error))?;
         let address = listener.address();
         info!(%address, "listening");
         let _ = writeln!(addresses, "{address}");

@@ -14,6 +14,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
+use rustix::net::sockopt::set_socket_linger;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::Instant;
@@ -51,6 +52,9 @@ pub trait Answers: Send + Sync + 'static {
         request: Request<Incoming>,
     ) -> impl Future<Output = Response<Self::Body>> + Send;
 
+    /// A head that HTTP could not read, and refused by itself.
+    fn unread(&self, peer: Hop, error: &hyper::Error);
+
     /// How far its own shutdown has come.
     fn drain(&self) -> &Drain;
 }
@@ -68,6 +72,10 @@ impl Answers for Gateway {
         let response = self.answer(peer, began_at, request).await;
         let is_last = answer::closes(&response);
         response.map(|bytes| permit.answer_body(bytes, is_last))
+    }
+
+    fn unread(&self, peer: Hop, error: &hyper::Error) {
+        self.unread(peer, error);
     }
 
     fn drain(&self) -> &Drain {
@@ -101,14 +109,19 @@ pub async fn accept<A: Answers>(
                 pause = ACCEPT_PAUSES.0;
                 let permit = connections.permit().await;
                 let answers = Arc::clone(&answers);
-                match accepted {
-                    Accepted::Tcp(stream, peer) => {
-                        tokio::spawn(serve(answers, permit, stream, peer))
+                tokio::spawn(async move {
+                    match accepted {
+                        Accepted::Tcp(mut stream, peer) => {
+                            if serve(answers, permit, &mut stream, peer).await == Ended::Cut {
+                                // The kernel forgets what it holds for somebody who does not take it.
+                                let _ = set_socket_linger(&stream, Some(Duration::ZERO));
+                            }
+                        }
+                        Accepted::Unix(stream) => {
+                            serve(answers, permit, stream, Hop::Unix).await;
+                        }
                     }
-                    Accepted::Unix(stream) => {
-                        tokio::spawn(serve(answers, permit, stream, Hop::Unix))
-                    }
-                };
+                });
             }
             Err(error) => {
                 warn!(%error, "cannot accept a connection");
@@ -143,8 +156,17 @@ async fn accept_one(listener: &Listener) -> io::Result<Accepted> {
     }
 }
 
+/// How a connection ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// All that was answered went out, or its client left.
+    Done,
+    /// Its client did not take its answer: it was closed for that.
+    Cut,
+}
+
 /// Serves one connection to its end: the client's, a deadline's, or the drain's.
-pub async fn serve<A, S>(answers: Arc<A>, permit: Permit, stream: S, peer: Hop)
+pub async fn serve<A, S>(answers: Arc<A>, permit: Permit, stream: S, peer: Hop) -> Ended
 where
     A: Answers,
     S: AsyncRead + AsyncWrite + Unpin,
@@ -169,19 +191,27 @@ where
     let mut must_close = pin!(permit.must_close());
     let ended = tokio::select! {
         biased;
-        ended = connection.as_mut() => ended,
-        () = &mut must_close => return,
+        ended = connection.as_mut() => Some(ended),
+        () = &mut must_close => None,
         // Until then a request may be on its way, and its answer closes the connection.
         () = answers.drain().reached(Stage::Refusing) => {
             connection.as_mut().graceful_shutdown();
             tokio::select! {
                 biased;
-                ended = connection => ended,
-                () = must_close => return,
+                ended = connection => Some(ended),
+                () = must_close => None,
             }
         }
     };
-    if let Err(error) = ended {
+    if let Some(Err(error)) = ended {
         debug!(%peer, %error, "a connection ended badly");
+        if error.is_parse() {
+            answers.unread(peer, &error);
+        }
+    }
+    if permit.was_cut() {
+        Ended::Cut
+    } else {
+        Ended::Done
     }
 }

@@ -220,6 +220,9 @@ impl Answers for Admin {
         response
     }
 
+    /// The operator's own slip, and not counted among what clients do.
+    fn unread(&self, _: Hop, _: &hyper::Error) {}
+
     fn drain(&self) -> &Drain {
         &self.closing
     }

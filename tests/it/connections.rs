@@ -309,6 +309,112 @@ fn the_slowest_readers_are_closed_and_the_others_served() {
     assert!(closed < 12, "the last is not: {whole:?}");
 }
 
+/// An honest reader is not the slowest, however many come after it that take nothing.
+#[test]
+fn who_takes_something_is_faster_than_those_who_take_nothing() {
+    const FILE_BYTES: usize = 4_000_000;
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("page"), vec![b'p'; FILE_BYTES]).unwrap();
+    let folder = folder.path().to_str().unwrap();
+    let gateway = Gateway::unlimited(&["--static", folder, "--max-unsent", "10MiB"]).start();
+    let get = Request::get("/page").bytes();
+    let mut honest = open(&gateway);
+    honest.stream.write_all(&get).unwrap();
+    let mut lazy = Vec::new();
+    let mut read = 0;
+    let mut chunk = vec![0; 20_000];
+    while read < FILE_BYTES {
+        honest.stream.read_exact(&mut chunk).unwrap();
+        read += chunk.len();
+        if read >= 200_000 && lazy.is_empty() {
+            for _ in 0..6 {
+                let mut connection = open(&gateway);
+                connection.stream.write_all(&get).unwrap();
+                lazy.push(connection);
+            }
+        }
+        // Some megabytes a second.
+        thread::sleep(Duration::from_millis(3));
+    }
+    let closed = lazy.iter_mut().filter_map(|connection| {
+        let mut bytes = Vec::new();
+        let whole = connection.stream.read_to_end(&mut bytes);
+        (whole.is_err() || bytes.len() < FILE_BYTES).then_some(())
+    });
+    drop(honest);
+    assert!(
+        closed.take(4).count() == 4,
+        "room was made by those who took nothing"
+    );
+}
+
+/// One answer larger than all answers together may be is still taken by somebody who is alone.
+#[test]
+fn who_is_alone_is_not_the_slowest() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("page"), vec![b'p'; 8_000_000]).unwrap();
+    let folder = folder.path().to_str().unwrap();
+    let gateway = Gateway::unlimited(&["--static", folder, "--max-unsent", "2MiB"]).start();
+    let reply = gateway.send(&Request::get("/page"));
+    assert_eq!((reply.status, reply.body.len()), (200, 8_000_000));
+}
+
+/// Bytes that the kernel holds for those who were answered at this port, of closed connections too.
+fn held_by_the_kernel(port: u16) -> u64 {
+    let sockets = fs::read_to_string("/proc/net/tcp").unwrap();
+    let local = format!(":{port:04X}");
+    let of_port = sockets.lines().skip(1).filter_map(|line| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        // Listening sockets have a backlog in this place.
+        (fields[1].ends_with(&local) && fields[3] != "0A").then(|| fields[4].to_owned())
+    });
+    of_port
+        .map(|queues| u64::from_str_radix(queues.split(':').next().unwrap(), 16).unwrap())
+        .sum()
+}
+
+/// The kernel takes whole answers for those who read nothing: but bounded, and not for ever.
+#[test]
+fn what_nobody_takes_is_not_left_with_the_kernel() {
+    const CLIENTS: usize = 40;
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("page"), vec![b'p'; 2_000_000]).unwrap();
+    let folder = folder.path().to_str().unwrap();
+    let gateway = Gateway::unlimited(&[
+        "--static",
+        folder,
+        "--write-timeout",
+        "2s",
+        "--max-unsent",
+        "8MiB",
+        "--max-connections",
+        "128",
+    ])
+    .start();
+    let port = gateway.address().port();
+    let get = Request::get("/page").bytes();
+    let mut lazy = Vec::new();
+    for _ in 0..CLIENTS {
+        let mut connection = open(&gateway);
+        connection.stream.write_all(&get).unwrap();
+        lazy.push(connection);
+    }
+    let began = Instant::now();
+    let mut most = 0;
+    until("nothing is left", || {
+        let held = held_by_the_kernel(port);
+        most = held.max(most);
+        (most > 0 && held == 0).then_some(())
+    });
+    assert!(most <= 8 << 20, "{most}");
+    assert!(
+        began.elapsed() < Duration::from_secs(8),
+        "{:?}",
+        began.elapsed()
+    );
+    assert_eq!(gateway.health()["engine"], "up");
+}
+
 #[test]
 fn the_descriptor_limit_is_raised_and_the_engine_gets_the_old_one() {
     let gateway = Gateway::after("ulimit -S -n 200", &["--rate", "1000"]).start();

@@ -157,6 +157,23 @@ fn a_body_with_fields_behind_it_is_refused_and_closed() {
     assert_eq!(gateway.turn(LOOK).json()["lines"], 1);
 }
 
+/// What HTTP refuses by itself is a refusal like any other.
+#[test]
+fn a_head_that_nobody_could_read_is_logged_and_counted() {
+    let gateway = Gateway::unlimited(&["--admin", "127.0.0.1:0"]).start();
+    raw(&gateway, "GARBAGE\r\n\r\n");
+    let long = format!(
+        "GET / HTTP/1.1\r\nHost: h\r\nX: {}\r\n\r\n",
+        "f".repeat(20_000)
+    );
+    raw(&gateway, long);
+    for status in [400, 431] {
+        let record = gateway.wait_for_log("the refusal", |record| record["status"] == status);
+        assert_eq!(record["code"], "bad_request");
+        assert_eq!(record["client"], "127.0.0.1");
+    }
+}
+
 #[test]
 fn http_1_0_is_answered_and_closed() {
     let gateway = Gateway::unlimited(&[]).start();
