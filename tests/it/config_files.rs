@@ -191,6 +191,11 @@ fn the_dashboard_asks_any_prometheus_and_its_panels_stand_apart() {
         (&source["name"], &source["type"]),
         (&"datasource".into(), &"datasource".into())
     );
+    // Its own id is the only other.
+    let text = read(config("grafana.json"));
+    let others = text.replace(r#""uid": "${datasource}""#, "");
+    assert_eq!(others.matches(r#""uid":"#).count(), 1);
+    assert_eq!(dashboard["uid"], "kidoban");
     let panels = dashboard["panels"].as_array().unwrap();
     assert!(panels.len() > 15, "{}", panels.len());
     let mut taken = BTreeSet::new();
