@@ -59,8 +59,6 @@ pub struct Connection {
 struct State {
     phase: Phase,
     unsent_bytes: usize,
-    /// Of the present answer.
-    sent_bytes: usize,
     /// When bytes of an answer last went out, or the first of them came to be.
     progress_at: Instant,
     closing: Closing,
@@ -247,7 +245,6 @@ impl Connections {
                 return;
             }
             state.unsent_bytes -= sent;
-            state.sent_bytes += sent;
             state.progress_at = clock::now();
             sent
         };
@@ -363,7 +360,6 @@ impl Connection {
             state: Mutex::new(State {
                 phase: Phase::Idle(now),
                 unsent_bytes: 0,
-                sent_bytes: 0,
                 progress_at: now,
                 closing: Closing::No,
             }),
@@ -373,9 +369,7 @@ impl Connection {
 
     /// What is sent from now on has the whole time of an answer.
     fn answer_begun(&self, is_last: bool) {
-        let mut state = self.state();
-        state.sent_bytes = 0;
-        state.phase = Phase::Sending {
+        self.state().phase = Phase::Sending {
             since: clock::now(),
             is_complete: false,
             is_last,

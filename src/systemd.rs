@@ -1,7 +1,7 @@
 //! What systemd hands over and what it wants to hear: sockets that were passed, and
 //! `sd_notify`. Adopts the sockets before there is any thread, and never removes one nor
 //! shuts it down: they are systemd's, and outlive the gateway. Nothing here holds a turn
-//! up: what cannot be sent is dropped.
+//! up.
 //!
 //! Sources: `sd_listen_fds(3)`, `sd_notify(3)`, `sd_watchdog_enabled(3)`.
 

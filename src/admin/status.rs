@@ -186,7 +186,7 @@ impl Sources {
                 "flag": setting.flag,
                 "value": setting.value,
                 // `default`, `environment`, or nothing where it was typed.
-                "source": setting.source.trim_matches([' ', '(', ')']),
+                "source": setting.source,
             })
         };
         self.settings.iter().map(limit).collect()

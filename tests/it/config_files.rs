@@ -444,6 +444,9 @@ fn the_walk_puts_everything_where_it_is_read() {
     ] {
         assert!(path(copied).exists(), "{copied}");
     }
+    // Debian's package would listen on all addresses.
+    let arguments = read(path("etc/default/prometheus"));
+    assert!(arguments.contains("--web.listen-address=127.0.0.1:9090"));
     assert!(
         !Path::new("/etc/kidoban").exists(),
         "the machine's own is as it was"

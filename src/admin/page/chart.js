@@ -76,7 +76,7 @@ function draw(root, width, status, chosen) {
     roundUp(Math.max(5, ...points.map(refusedIn))),
     Math.max(places, ...points.map((point) => point.waiting_max)),
   ];
-  const each = [`turns each ${step_s} s`, `turns each ${step_s} s, by gate`, `at most, of ${counted(places, "place")}`];
+  const each = [`turns each ${step_s} s`, `requests each ${step_s} s, by gate`, `at most, of ${counted(places, "place")}`];
   const stretch = Math.min(TALLEST, Math.max(1, width / USUAL_PX));
   const heights = STRIPS.map(([, height]) => Math.round(height * stretch));
   let y = 0;

@@ -118,7 +118,7 @@ function showNotes(notes) {
 function showFigures(status, minute) {
   figure("fig-ok", count(minute.ok), minute.ok === 1 ? "turn" : "turns");
   const refused = refusedIn(minute);
-  figure("fig-refused", count(refused), refused === 1 ? "turn" : "turns");
+  figure("fig-refused", count(refused), refused === 1 ? "request" : "requests");
   const { waiting, places, order } = status.queue;
   figure("fig-queue", count(waiting), `of ${counted(places, "place")}, ${order}`);
   const usual = status.times.turn_ms?.p50;

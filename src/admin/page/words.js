@@ -126,7 +126,9 @@ function remarks(status) {
   const refused = refusedIn(minute);
   if (refused > 0) {
     const share = Math.floor((100 * refused) / (refused + minute.ok));
-    found.push([share >= 50 ? "warn" : "calm", `${share < 1 ? "Under 1" : share} % of the last minute’s turns were refused: ${byGate(minute)}.`]);
+    // Strangers who ask for paths that are not there are no reason to look twice.
+    const hurts = refused - minute.protocol >= minute.ok;
+    found.push([hurts ? "warn" : "calm", `${share < 1 ? "Under 1" : share} % of the last minute’s requests were refused: ${byGate(minute)}.`]);
   }
   if (inShadow(status)) found.push(["warn", `Shadow mode: an empty bucket refuses nobody. It would have refused ${counted(status.shadow_refusals, "turn")}.`]);
   if (connections.open >= connections.max) found.push(["warn", `All ${count(connections.max)} connections are in use.`]);
