@@ -5,7 +5,6 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -349,43 +348,6 @@ fn who_takes_something_is_faster_than_those_who_take_nothing() {
         closed.take(4).count() == 4,
         "room was made by those who took nothing"
     );
-}
-
-/// Readers that all go on, more of them than there is room for: a small answer is none of the slow ones.
-#[test]
-fn large_answers_of_others_cost_nobody_a_small_one() {
-    let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("page"), vec![b'p'; 4_000_000]).unwrap();
-    let folder = folder.path().to_str().unwrap();
-    let gateway = Gateway::unlimited(&["--static", folder, "--max-unsent", "10MiB"]).start();
-    let address = gateway.address();
-    let done = AtomicBool::new(false);
-    thread::scope(|scope| {
-        for _ in 0..4 {
-            scope.spawn(|| {
-                while !done.load(Ordering::Relaxed) {
-                    let mut steady = Connection::open(address).unwrap();
-                    steady
-                        .stream
-                        .write_all(&Request::get("/page").bytes())
-                        .unwrap();
-                    let mut chunk = vec![0; 20_000];
-                    // Until it is whole, or cut: somebody has to be.
-                    while let Ok(1..) = steady.stream.read(&mut chunk)
-                        && !done.load(Ordering::Relaxed)
-                    {
-                        thread::sleep(Duration::from_millis(3));
-                    }
-                }
-            });
-        }
-        for _ in 0..100 {
-            let reply = Request::turn(r#"{"kind":"look"}"#).send_to(address);
-            assert_eq!(reply.unwrap().status, 200);
-            thread::sleep(Duration::from_millis(5));
-        }
-        done.store(true, Ordering::Relaxed);
-    });
 }
 
 /// One answer larger than all answers together may be is still taken by somebody who is alone.
