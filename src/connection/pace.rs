@@ -45,7 +45,7 @@ mod tests {
     use crate::connection::{AnswerBody, Connections, Permit};
 
     fn connections() -> Arc<Connections> {
-        let timeout = Duration::from_secs(60);
+        let timeout = Duration::from_mins(1);
         Arc::new(Connections::new(ConnectionLimits {
             header_timeout: timeout,
             write_timeout: timeout,
