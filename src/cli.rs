@@ -19,7 +19,8 @@ use clap::{Arg, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcom
 use clap_complete::Shell;
 use hyper::header::HeaderName;
 
-pub use self::effective::{Setting, effective_settings};
+pub use self::effective::Setting;
+use self::effective::effective_settings;
 use crate::health::Target;
 use crate::logic::address::TrustedItem;
 use crate::logic::bucket::{Burst, Rate};
@@ -312,23 +313,28 @@ pub struct Options {
 }
 
 impl Cli {
-    /// Reads the process's own arguments and environment. A bad value ends the
-    /// process here: its message on stderr, exit 2.
-    pub fn read() -> (Command, ArgMatches) {
-        let command = command().mut_args(take_negative_numbers);
-        let command = command.mut_subcommands(|command| command.mut_args(take_negative_numbers));
-        let matches = command.get_matches();
+    /// Reads the process's own arguments and environment: the command, and its settings as
+    /// they stand. A bad value ends the process here: its message on stderr, exit 2.
+    pub fn read() -> (Command, Vec<Setting>) {
+        let definition = command().mut_args(take_negative_numbers);
+        let mut definition =
+            definition.mut_subcommands(|command| command.mut_args(take_negative_numbers));
+        let matches = definition.get_matches_mut();
         let cli = Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-        let matches = matches
-            .subcommand()
-            .map_or_else(|| matches.clone(), |(_, of_command)| of_command.clone());
+        let (definition, matches) = match matches.subcommand() {
+            Some((name, matches)) => (definition.find_subcommand(name), matches),
+            None => (Some(&definition), &matches),
+        };
+        let settings = definition.map_or_else(Vec::new, |definition| {
+            effective_settings(definition, matches)
+        });
         let mut command = cli
             .command
             .unwrap_or_else(|| Command::Serve(Box::new(cli.serve)));
         match &mut command {
-            Command::Serve(serve) => serve.options.split_engine_env(&matches),
+            Command::Serve(serve) => serve.options.split_engine_env(matches),
             Command::Demo(options) => {
-                options.split_engine_env(&matches);
+                options.split_engine_env(matches);
                 options.admin_by_default =
                     matches.value_source("admin") == Some(ValueSource::DefaultValue);
             }
@@ -337,7 +343,7 @@ impl Cli {
             | Command::Completions { .. }
             | Command::Man => {}
         }
-        (command, matches)
+        (command, settings)
     }
 }
 

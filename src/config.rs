@@ -31,16 +31,6 @@ pub enum Role {
     Demo,
 }
 
-impl Role {
-    /// The command's name.
-    pub fn command(self) -> &'static str {
-        match self {
-            Self::Serve => "serve",
-            Self::Demo => "demo",
-        }
-    }
-}
-
 /// Everything the gateway was told, decided.
 #[derive(Debug)]
 pub struct Config {

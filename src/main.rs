@@ -3,8 +3,7 @@
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use clap::ArgMatches;
-use kidoban::cli::{self, Cli, Command, Options};
+use kidoban::cli::{Cli, Command, Options, Setting};
 use kidoban::config::{self, Config, Role};
 use kidoban::engine::launcher;
 use kidoban::engine::process::{EngineCommand, NotRunnable};
@@ -18,7 +17,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     launcher::become_engine_if_asked();
-    let (command, matches) = Cli::read();
+    let (command, settings) = Cli::read();
     let outcome = match command {
         Command::Engine => demo::engine::run(io::stdin().lock(), io::stdout().lock())
             .map(|()| ExitCode::SUCCESS)
@@ -26,10 +25,10 @@ fn main() -> ExitCode {
         Command::Health { target } => in_a_runtime(health::tell(&target)),
         Command::Completions { shell } => written(man::completions(shell, io::stdout())),
         Command::Man => written(man::man(io::stdout())),
-        Command::Serve(serve) => start(Role::Serve, &serve.options, &matches, |open_files_soft| {
+        Command::Serve(serve) => start(Role::Serve, &serve.options, settings, |open_files_soft| {
             config::decide_engine(&serve.engine, &serve.options, open_files_soft)
         }),
-        Command::Demo(options) => start(Role::Demo, &options, &matches, |open_files_soft| {
+        Command::Demo(options) => start(Role::Demo, &options, settings, |open_files_soft| {
             Ok(config::built_in_engine(&options, open_files_soft))
         }),
     };
@@ -42,7 +41,7 @@ fn main() -> ExitCode {
 fn start(
     role: Role,
     options: &Options,
-    matches: &ArgMatches,
+    settings: Vec<Setting>,
     engine: impl FnOnce(Option<u64>) -> Result<EngineCommand, NotRunnable>,
 ) -> Result<ExitCode, StartError> {
     // Before the log's thread, and any other.
@@ -50,7 +49,6 @@ fn start(
     let config = Config::decide(options).map_err(StartError::Contradictions)?;
     let log = log::start(config.log_format).map_err(StartError::Log)?;
     let engine = engine(run::raise_open_files())?;
-    let settings = cli::effective_settings(role.command(), matches);
     if options.check() {
         for setting in settings {
             let _ = writeln!(io::stdout(), "{setting}");

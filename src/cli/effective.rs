@@ -3,8 +3,8 @@
 
 use std::fmt;
 
-use clap::ArgMatches;
 use clap::parser::ValueSource;
+use clap::{ArgMatches, Command};
 
 /// One setting as it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,10 +32,8 @@ impl fmt::Display for Setting {
     }
 }
 
-/// Every setting as it stands.
-pub fn effective_settings(command: &str, matches: &ArgMatches) -> Vec<Setting> {
-    let root = super::command();
-    let command = root.find_subcommand(command).unwrap_or(&root);
+/// Every setting of this command as it stands.
+pub fn effective_settings(command: &Command, matches: &ArgMatches) -> Vec<Setting> {
     let mut settings = Vec::new();
     for argument in command.get_arguments() {
         let Some(flag) = argument.get_long().filter(|flag| *flag != "check") else {

@@ -22,9 +22,18 @@ pub struct Refused {
 }
 
 /// The counters, highest first.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct MostRefused {
     counters: Vec<Counter>,
+}
+
+impl Default for MostRefused {
+    /// Nobody yet. All the memory it will ever take is taken here.
+    fn default() -> Self {
+        Self {
+            counters: Vec::with_capacity(COUNTERS),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -30,9 +30,18 @@ pub struct Spread {
 }
 
 /// The last turns.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Times {
     turns: VecDeque<Took>,
+}
+
+impl Default for Times {
+    /// None yet. All the memory it will ever take is taken here.
+    fn default() -> Self {
+        Self {
+            turns: VecDeque::with_capacity(TURNS_MAX),
+        }
+    }
 }
 
 impl Times {
