@@ -33,6 +33,9 @@ pub const SLOW_READERS: (&[&str], &str) = (
 pub struct Target {
     pub pid: u32,
     pub address: SocketAddr,
+    /// Of ten honest turns, those that may get no answer: a Caddy whose own time to write is
+    /// up, on a machine that gives it none, closes without a word.
+    pub lost_max: usize,
 }
 
 /// Killed when dropped.
@@ -91,13 +94,19 @@ pub fn stands(target: &Target, (flags, path): (&[&str], &str), limit: Duration) 
     });
     let connected = Instant::now();
     let mut best = PATIENCE;
+    let mut lost = Vec::new();
     for _ in 0..10 {
         let began = Instant::now();
         let mut honest = Connection::open(target.address).unwrap();
-        let reply = honest.send(&Request::turn(r#"{"kind":"look"}"#)).unwrap();
-        assert_eq!(reply.status, 200);
-        best = best.min(began.elapsed());
+        match honest.send(&Request::turn(r#"{"kind":"look"}"#)) {
+            Ok(reply) => {
+                assert_eq!(reply.status, 200);
+                best = best.min(began.elapsed());
+            }
+            Err(error) => lost.push((began.elapsed(), error)),
+        }
     }
+    assert!(lost.len() <= target.lost_max, "{flags:?}: {lost:?}");
     assert!(
         descriptors(target.pid) > idle + CONNECTIONS / 2,
         "they are still there"
@@ -117,6 +126,7 @@ fn gateway_stands(mode: (&[&str], &str)) {
     let target = Target {
         pid: gateway.pid(),
         address: gateway.address(),
+        lost_max: 0,
     };
     stands(&target, mode, 2 * TIMEOUT);
 }

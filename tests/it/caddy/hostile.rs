@@ -258,6 +258,7 @@ fn caddy_stands(mode: (&[&str], &str)) {
         let target = Target {
             pid: front.child.id(),
             address: front.address,
+            lost_max: 1,
         };
         stands(&target, mode, Duration::from_secs(20));
         let reply = front.send(&Request::turn(r#"{"kind":"look"}"#));
