@@ -242,8 +242,8 @@ pub struct Decision {
     pub next: Option<Duration>,
 }
 
-/// One client's tickets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// One client's tickets. The default is [`Bucket::FULL`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bucket {
     full_at: Nanos,
 }
@@ -257,13 +257,18 @@ impl Bucket {
         self.full_at <= now
     }
 
+    /// Time until the bucket is full: what its missing tickets take to come.
+    pub fn missing_nanos(self, now: Nanos, limit: &Limit) -> Nanos {
+        self.full_at.saturating_sub(now).min(limit.fill_nanos())
+    }
+
     /// Takes `cost` tickets if they are there, and nothing if they are not.
     ///
     /// Over any stretch of T seconds at most `burst + rate × T` tickets are taken, given that `now` never goes back.
     pub fn take(&mut self, now: Nanos, limit: &Limit, cost: Cost) -> Decision {
         let full = limit.fill_nanos();
         let price = limit.price_nanos(cost);
-        let missing = self.full_at.saturating_sub(now).min(full);
+        let missing = self.missing_nanos(now, limit);
         let wait = (missing + price).checked_sub(full).filter(|w| *w > 0);
         let missing = if wait.is_none() {
             self.full_at = now + missing + price;

@@ -9,6 +9,7 @@ pub mod frame;
 pub mod history;
 pub mod lifecycle;
 pub mod most_refused;
+pub mod limiter;
 pub mod printable;
 pub mod queue;
 pub mod sampler;
