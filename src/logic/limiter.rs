@@ -11,6 +11,7 @@
 
 use super::bucket::{Limit, Nanos};
 
+mod facts;
 mod fixed;
 mod gcra;
 mod leaky;
@@ -85,15 +86,6 @@ pub enum Algorithm {
     SlidingWindow,
 }
 
-/// What is fixed about an algorithm, whatever the limit.
-struct Facts {
-    name: &'static str,
-    title: &'static str,
-    about: &'static str,
-    level: &'static str,
-    source: &'static str,
-}
-
 impl Algorithm {
     /// All of them, in the order they are shown in.
     pub const ALL: [Self; 10] = [
@@ -111,27 +103,27 @@ impl Algorithm {
 
     /// For programs, such as `token-bucket`.
     pub fn name(self) -> &'static str {
-        self.facts().name
+        facts::of(self).name
     }
 
     /// For people, such as `Token bucket`.
     pub fn title(self) -> &'static str {
-        self.facts().title
+        facts::of(self).title
     }
 
     /// How it works, in one sentence for somebody who has never heard of it.
     pub fn about(self) -> &'static str {
-        self.facts().about
+        facts::of(self).about
     }
 
     /// What [`Look::level`] counts.
     pub fn level(self) -> &'static str {
-        self.facts().level
+        facts::of(self).level
     }
 
     /// Where it is described, or who is known to use it.
     pub fn source(self) -> &'static str {
-        self.facts().source
+        facts::of(self).source
     }
 
     /// The bytes that one client's state takes here, for the sliding log at most.
@@ -154,6 +146,7 @@ impl Algorithm {
     /// The most turns of one client that it lets into any one window, wherever the window
     /// begins. Not a bound with room to spare: some arrivals reach it. Delayed turns
     /// count when they are served.
+    #[expect(clippy::match_same_arms, reason = "each for its own reason")]
     pub fn guarantee(self, limit: &Limit) -> u64 {
         let burst = burst(limit);
         match self {
@@ -185,82 +178,6 @@ impl Algorithm {
             Self::FixedWindowOffset => Box::new(fixed::FixedWindow::with_offsets(limit)),
             Self::SlidingLog => Box::new(sliding::Log::new(limit)),
             Self::SlidingWindow => Box::new(sliding::Counter::new(limit)),
-        }
-    }
-
-    #[expect(clippy::too_many_lines, reason = "a table")]
-    fn facts(self) -> Facts {
-        match self {
-            Self::TokenBucket => Facts {
-                name: "token-bucket",
-                title: "Token bucket",
-                about: "Each turn takes a ticket from a bucket that starts full and fills again at a steady rate; no ticket, no turn.",
-                level: "tickets left",
-                source: "RFC 2215, section 3.7 (token bucket TSpec); Stripe; this gateway",
-            },
-            Self::Gcra => Facts {
-                name: "gcra",
-                title: "GCRA",
-                about: "Each turn moves the client's schedule on by one interval; a turn is refused when the schedule is too far ahead of the clock.",
-                level: "turns ahead of schedule",
-                source: "ITU-T I.371, Annex A (virtual scheduling)",
-            },
-            Self::GcraNoBurst => Facts {
-                name: "gcra-no-burst",
-                title: "GCRA without burst",
-                about: "A turn is refused unless one full interval has passed since the last one let in.",
-                level: "turns ahead of schedule",
-                source: "ITU-T I.371, Annex A, with no tolerance; nginx's limit_req without burst",
-            },
-            Self::LeakyBucket => Facts {
-                name: "leaky-bucket",
-                title: "Leaky bucket (meter)",
-                about: "Each turn pours one measure into a bucket that leaks at a steady rate; a turn that would spill over is refused.",
-                level: "measures in the bucket",
-                source: "Turner, New directions in communications (1986); ITU-T I.371, Annex A (continuous-state leaky bucket)",
-            },
-            Self::LeakyQueue => Facts {
-                name: "leaky-queue",
-                title: "Leaky bucket (queue)",
-                about: "Turns wait in a queue and leave it one by one at a steady rate; a turn that finds the queue full is refused.",
-                level: "turns waiting",
-                source: "Tanenbaum, Computer Networks (traffic shaping); nginx's limit_req with burst delays alike",
-            },
-            Self::FixedWindow => Facts {
-                name: "fixed-window",
-                title: "Fixed window",
-                about: "Time is cut into windows by the clock, and each lets in so many turns; the count starts again at every edge, whatever happened just before.",
-                level: "let in since the edge",
-                source: "Redis, INCR, \"Pattern: Rate limiter 1\"",
-            },
-            Self::FixedWindowFirst => Facts {
-                name: "fixed-window-first",
-                title: "Fixed window from the first turn",
-                about: "A client's first turn opens a window that lets in so many; its first turn after that opens the next.",
-                level: "let in since the window opened",
-                source: "Redis, INCR, \"Pattern: Rate limiter 2\"",
-            },
-            Self::FixedWindowOffset => Facts {
-                name: "fixed-window-offset",
-                title: "Fixed window, own edges",
-                about: "As the fixed window, but each client's windows are shifted by a moment of its own, so that not everybody's end at once.",
-                level: "let in since the edge",
-                source: "Convex's rate limiter (fixed window with a random start)",
-            },
-            Self::SlidingLog => Facts {
-                name: "sliding-log",
-                title: "Sliding window (log)",
-                about: "Every turn let in is remembered for one window, and a turn is refused while so many are remembered.",
-                level: "let in during the last window",
-                source: "Redis, sorted sets of moments (ZADD, ZREMRANGEBYSCORE, ZCARD)",
-            },
-            Self::SlidingWindow => Facts {
-                name: "sliding-window",
-                title: "Sliding window (counter)",
-                about: "The last window's turns are estimated: this fixed window's count, and the share of the one before that is not yet one window old.",
-                level: "estimate for the last window",
-                source: "Cloudflare, How we built rate limiting capable of scaling to millions of domains (2017)",
-            },
         }
     }
 }

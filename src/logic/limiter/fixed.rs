@@ -95,7 +95,7 @@ impl Limiter for FixedWindow {
 
 /// A share of the window, from 0 to just below all of it, evenly spread over client numbers.
 ///
-/// SplitMix64 (Steele, Lea and Flood, 2014): neighbouring numbers end up far apart, and the
+/// `SplitMix64` (Steele, Lea and Flood, 2014): neighbouring numbers end up far apart, and the
 /// same number always at the same place.
 fn share(window: Nanos, client: u32) -> Nanos {
     let mut hash = u64::from(client).wrapping_add(0x9e37_79b9_7f4a_7c15);
