@@ -20,7 +20,7 @@ pub(super) fn of(algorithm: Algorithm) -> Facts {
             about: "Each turn takes a ticket from a bucket that starts full and fills again \
                 at a steady rate; no ticket, no turn.",
             level: "tickets left",
-            source: "RFC 2215, section 3.7 (token bucket TSpec); Stripe; this gateway",
+            source: "RFC 2215 (TOKEN_BUCKET_TSPEC); Stripe; this gateway",
         },
         Algorithm::Gcra => Facts {
             name: "gcra",
@@ -28,7 +28,7 @@ pub(super) fn of(algorithm: Algorithm) -> Facts {
             about: "Each turn moves the client's schedule on by one interval; a turn is refused \
                 when the schedule is too far ahead of the clock.",
             level: "turns ahead of schedule",
-            source: "ITU-T I.371, Annex A (virtual scheduling)",
+            source: "ITU-T I.371 (virtual scheduling algorithm)",
         },
         Algorithm::GcraNoBurst => Facts {
             name: "gcra-no-burst",
@@ -36,7 +36,7 @@ pub(super) fn of(algorithm: Algorithm) -> Facts {
             about: "A turn is refused unless one full interval has passed since the last one \
                 that was let in.",
             level: "turns ahead of schedule",
-            source: "ITU-T I.371, Annex A, with no tolerance; nginx's limit_req without burst",
+            source: "ITU-T I.371, with no tolerance; nginx's limit_req without burst",
         },
         Algorithm::LeakyBucket => Facts {
             name: "leaky-bucket",
@@ -44,7 +44,7 @@ pub(super) fn of(algorithm: Algorithm) -> Facts {
             about: "Each turn pours one measure into a bucket that leaks at a steady rate; \
                 a turn that would make it spill over is refused.",
             level: "measures in the bucket",
-            source: "Turner, New directions in communications (1986); ITU-T I.371, Annex A \
+            source: "Turner, New directions in communications (1986); ITU-T I.371 \
                 (continuous-state leaky bucket)",
         },
         Algorithm::LeakyQueue => Facts {

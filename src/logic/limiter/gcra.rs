@@ -5,7 +5,7 @@
 //!
 //! State: 8 bytes, the theoretical arrival time of the next turn. Guarantee: with the
 //! tolerance of `burst − 1` intervals the token bucket's, `2 × burst − 1` within one window;
-//! with none at most `burst`, one interval apart. Source: ITU-T I.371, Annex A.
+//! with none at most `burst`, one interval apart. Source: ITU-T I.371.
 
 use super::super::bucket::{Limit, Nanos};
 use super::{Clients, Limiter, Look, MOMENT_MAX, Verdict, in_turns};

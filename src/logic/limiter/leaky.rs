@@ -3,7 +3,7 @@
 //! turns wait in it and leave one interval apart. Neither ever looks at the other.
 //!
 //! Source: Turner, "New directions in communications", IEEE Communications Magazine 24(10),
-//! 1986, and ITU-T I.371, Annex A (continuous-state leaky bucket) for the meter; Tanenbaum,
+//! 1986, and ITU-T I.371 (continuous-state leaky bucket) for the meter; Tanenbaum,
 //! "Computer Networks", on traffic shaping for the queue.
 
 use super::super::bucket::{Limit, Nanos};

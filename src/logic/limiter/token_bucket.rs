@@ -2,8 +2,8 @@
 //! Never a second version of it: what is shown here is what production does.
 //!
 //! State: 8 bytes, the moment at which the bucket is full again. Guarantee: in T seconds
-//! at most `burst + rate × T`, which is `2 × burst − 1` within one window. Source: RFC 2215,
-//! section 3.7; see [`bucket`](super::super::bucket).
+//! at most `burst + rate × T`, which is `2 × burst − 1` within one window. Source: RFC 2215
+//! (`TOKEN_BUCKET_TSPEC`); see [`bucket`](super::super::bucket).
 
 use super::super::bucket::{Bucket, Cost, Limit, Nanos};
 use super::{Clients, Limiter, Look, MOMENT_MAX, Verdict, in_turns};
