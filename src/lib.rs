@@ -101,6 +101,7 @@ pub mod request;
 pub mod run;
 pub mod server;
 pub mod settings;
+pub mod simulate;
 pub mod static_files;
 pub mod systemd;
 pub mod tally;

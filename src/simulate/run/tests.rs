@@ -1,0 +1,192 @@
+//! The measures, held against slow ones that look at everything at once.
+
+use proptest::prelude::*;
+
+use super::*;
+
+const MS: Nanos = 1_000_000;
+
+fn limit(rate: &str, burst: u64) -> Limit {
+    Limit::new(rate.parse().unwrap(), burst.to_string().parse().unwrap()).unwrap()
+}
+
+fn run(limit: &Limit, arrivals: &[(Nanos, u32)]) -> Summary {
+    let mut run = Run::new(limit, &Algorithm::ALL);
+    for (at, client) in arrivals {
+        run.arrive(*at, *client);
+    }
+    run.finish()
+}
+
+fn of(summary: &Summary, algorithm: Algorithm) -> &Outcome {
+    let is_it = |outcome: &&Outcome| outcome.algorithm == algorithm;
+    summary.outcomes.iter().find(is_it).unwrap()
+}
+
+/// The most of these within any stretch of so long.
+fn worst(served: &[Nanos], stretch: Nanos) -> u64 {
+    let within = |from: &Nanos| {
+        let inside = |at: &&Nanos| *from <= **at && **at - from < stretch;
+        served.iter().filter(inside).count() as u64
+    };
+    served.iter().map(within).max().unwrap_or(0)
+}
+
+/// The same as [`run`] for one algorithm, from the list of all verdicts.
+fn slowly(algorithm: Algorithm, limit: &Limit, arrivals: &[(Nanos, u32)]) -> Outcome {
+    let mut limiter = algorithm.start(limit);
+    let mut served = Vec::new();
+    let mut waits = Vec::new();
+    for (at, client) in arrivals {
+        let moment = match limiter.decide(*client, *at) {
+            Verdict::Admitted => *at,
+            Verdict::Delayed(until) => {
+                waits.push(until - at);
+                until
+            }
+            Verdict::Refused => continue,
+        };
+        served.push((moment, *client));
+    }
+    let mut clients: Vec<u32> = arrivals.iter().map(|(_, client)| *client).collect();
+    clients.sort_unstable();
+    clients.dedup();
+    let moments = |whose: &dyn Fn(u32) -> bool| -> Vec<Nanos> {
+        let own = served.iter().filter(|(_, client)| whose(*client));
+        own.map(|(at, _)| *at).collect()
+    };
+    let asked = |client| {
+        arrivals
+            .iter()
+            .filter(|(_, whose)| *whose == client)
+            .count()
+    };
+    let got = |client| moments(&|whose| whose == client).len();
+    let number = |count: usize| f64::from(u32::try_from(count).unwrap());
+    let share = |client: &u32| number(got(*client)) / number(asked(*client));
+    let shares: Vec<f64> = clients.iter().map(share).collect();
+    let sum: f64 = shares.iter().sum();
+    let squares: f64 = shares.iter().map(|share| share * share).sum();
+    let of_client = |client: &u32| worst(&moments(&|whose| whose == *client), limit.fill_nanos());
+    Outcome {
+        algorithm,
+        admitted: served.len() as u64,
+        refused: (arrivals.len() - served.len()) as u64,
+        delayed: waits.len() as u64,
+        refused_clients: clients.iter().filter(|c| got(**c) < asked(**c)).count() as u64,
+        worst_window: clients.iter().map(of_client).max().unwrap_or(0),
+        worst_second: worst(&moments(&|_| true), SECOND),
+        longest_wait: Duration::from_nanos(waits.into_iter().max().unwrap_or(0)),
+        fairness: sum * sum / (number(shares.len()) * squares),
+        bytes_per_client: algorithm.bytes_per_client(limit),
+    }
+}
+
+#[test]
+fn a_burst_on_each_side_of_an_edge() {
+    let limit = limit("10/10s", 10);
+    let edge = [[(9_500 * MS, 0); 10], [(10_000 * MS, 0); 10]].concat();
+    let summary = run(&limit, &edge);
+    assert_eq!((summary.arrivals, summary.clients), (20, 1));
+    let fixed = of(&summary, Algorithm::FixedWindow);
+    assert_eq!((fixed.admitted, fixed.refused), (20, 0));
+    assert_eq!((fixed.worst_window, fixed.worst_second), (20, 20));
+    let bucket = of(&summary, Algorithm::TokenBucket);
+    assert_eq!(
+        (bucket.admitted, bucket.refused, bucket.delayed),
+        (10, 10, 0)
+    );
+    assert_eq!((bucket.refused_clients, bucket.worst_window), (1, 10));
+    let queue = of(&summary, Algorithm::LeakyQueue);
+    assert_eq!((queue.admitted, queue.refused, queue.delayed), (10, 10, 10));
+    assert_eq!((queue.worst_window, queue.worst_second), (10, 1));
+    assert_eq!(queue.longest_wait, Duration::from_secs(10));
+}
+
+#[test]
+fn one_greedy_client_beside_a_polite_one() {
+    let limit = limit("1", 1);
+    let arrivals: Vec<_> = (0..100)
+        .flat_map(|n| {
+            let greedy = (n * 100 * MS, 7);
+            std::iter::once(greedy).chain((n % 10 == 0).then_some((n * 100 * MS, 3)))
+        })
+        .collect();
+    let summary = run(&limit, &arrivals);
+    assert_eq!((summary.arrivals, summary.clients), (110, 2));
+    let bucket = of(&summary, Algorithm::TokenBucket);
+    assert_eq!(
+        (bucket.admitted, bucket.refused, bucket.refused_clients),
+        (20, 90, 1)
+    );
+    assert_eq!((bucket.worst_window, bucket.worst_second), (1, 2));
+    // Shares of 1 and 1/10: 1.1² ÷ (2 × 1.01).
+    assert!(
+        (bucket.fairness - 1.21 / 2.02).abs() < 1e-12,
+        "{}",
+        bucket.fairness
+    );
+}
+
+#[test]
+fn nothing_came_and_nothing_was_refused() {
+    let summary = run(&limit("1", 1), &[]);
+    assert_eq!((summary.arrivals, summary.clients), (0, 0));
+    for outcome in summary.outcomes {
+        assert_eq!((outcome.admitted, outcome.worst_window), (0, 0));
+        assert!((outcome.fairness - 1.0).abs() < 1e-12);
+    }
+}
+
+#[test]
+fn verdicts_come_in_the_order_asked_for() {
+    let asked = [Algorithm::LeakyQueue, Algorithm::GcraNoBurst];
+    let mut run = Run::new(&limit("1", 2), &asked);
+    run.arrive(0, 0);
+    let expected = [Verdict::Delayed(2 * SECOND), Verdict::Refused];
+    assert_eq!(run.arrive(0, 0), expected);
+    let told = run.finish().outcomes;
+    assert_eq!(told.iter().map(|o| o.algorithm).collect::<Vec<_>>(), asked);
+    assert_eq!((told[0].admitted, told[1].admitted), (2, 1));
+}
+
+/// However long it goes on, it holds what was served within one window, and no more.
+#[test]
+fn memory_does_not_grow_with_time() {
+    let limit = limit("10/10s", 10);
+    let mut run = Run::new(&limit, &Algorithm::ALL);
+    for n in 0..200_000 {
+        run.arrive(n * 10 * MS, u32::try_from(n % 5).unwrap());
+    }
+    // Five clients, ten algorithms, at most 19 turns each of any window.
+    assert!(run.recent.room() <= 4_096, "room for {}", run.recent.room());
+    assert!(run.waiting.len() <= 50, "{} wait", run.waiting.len());
+}
+
+fn any_run() -> impl Strategy<Value = (Limit, Vec<(Nanos, u32)>)> {
+    let rate = prop::sample::select(vec!["1", "3", "20", "10/10s", "200"]);
+    let step = prop_oneof![Just(0), Just(SECOND), 0u64..50 * MS, 0u64..2 * SECOND,];
+    let arrivals = prop::collection::vec((step, 0u32..4), 1..60);
+    (rate, 1u64..6, arrivals).prop_map(|(rate, burst, arrivals)| {
+        let next = |now: &mut Nanos, (step, client): (Nanos, u32)| {
+            *now += step;
+            Some((*now, client))
+        };
+        (
+            limit(rate, burst),
+            arrivals.into_iter().scan(0, next).collect(),
+        )
+    })
+}
+
+proptest! {
+    #[test]
+    fn the_measures_are_what_they_say((limit, arrivals) in any_run()) {
+        for outcome in run(&limit, &arrivals).outcomes {
+            let mut expected = slowly(outcome.algorithm, &limit, &arrivals);
+            prop_assert!((outcome.fairness - expected.fairness).abs() < 1e-9);
+            expected.fairness = outcome.fairness;
+            prop_assert_eq!(outcome, expected);
+        }
+    }
+}
