@@ -9,12 +9,17 @@ use std::time::Duration;
 use crate::logic::bucket::{Limit, Nanos};
 use crate::logic::limiter::{Algorithm, Limiter, Verdict};
 
+use lanes::Lanes;
 use recent::Recent;
 
+mod lanes;
 mod recent;
 
 /// Algorithms side by side, at most.
 const LANES: usize = Algorithm::ALL.len();
+/// Arrivals that are decided on together. Enough to make the most of it, and few enough for
+/// the processor's nearest cache.
+const BATCH: usize = 1024;
 /// The stretch that [`Outcome::worst_second`] is about.
 const SECOND: Nanos = 1_000_000_000;
 
@@ -60,11 +65,14 @@ pub struct Summary {
 pub struct Run {
     limit: Limit,
     lanes: Vec<Lane>,
-    /// What each algorithm said to the last arrival.
-    verdicts: [Verdict; LANES],
-    clients: Vec<Client>,
+    /// Arrivals that no algorithm has seen yet.
+    batch: Vec<Arrived>,
+    /// Of each client, by its number: turns that it asked for.
+    asked: Vec<u64>,
+    /// Of each client: turns refused by each algorithm. Apart, since most are never refused.
+    refused: Vec<[u64; LANES]>,
     /// Turns that are served later than they came: when, whose, and by which lane.
-    waiting: BinaryHeap<Reverse<(Nanos, u32, usize)>>,
+    waiting: BinaryHeap<Reverse<(Nanos, u32, u8)>>,
     recent: Recent,
     arrivals: u64,
 }
@@ -77,11 +85,14 @@ struct Lane {
     longest_wait: Nanos,
 }
 
-/// What one client asked for, and what it got from each algorithm.
-#[derive(Clone, Copy, Debug, Default)]
-struct Client {
-    asked: u64,
-    admitted: [u64; LANES],
+/// One turn, and what became of it.
+#[derive(Clone, Copy, Debug)]
+struct Arrived {
+    at: Nanos,
+    client: u32,
+    /// By which algorithms it was served on arrival, and which refused it.
+    served: Lanes,
+    refused: Lanes,
 }
 
 impl Run {
@@ -96,42 +107,65 @@ impl Run {
         Self {
             limit: limit.clone(),
             lanes: algorithms.iter().take(LANES).map(start).collect(),
-            verdicts: [Verdict::Refused; LANES],
-            clients: Vec::new(),
+            batch: Vec::with_capacity(BATCH),
+            asked: Vec::new(),
+            refused: Vec::new(),
             waiting: BinaryHeap::new(),
             recent: Recent::new(limit.fill_nanos()),
             arrivals: 0,
         }
     }
 
-    /// One more arrival; moments never go back. Says what each algorithm made of it, in the
-    /// order they were asked for.
-    pub fn arrive(&mut self, at: Nanos, client: u32) -> &[Verdict] {
-        self.serve_waiting(at);
-        self.arrivals += 1;
-        let number = client as usize;
-        if number >= self.clients.len() {
-            self.clients.resize(number + 1, Client::default());
+    /// One more arrival. Moments never go back.
+    pub fn arrive(&mut self, at: Nanos, client: u32) {
+        self.batch.push(Arrived {
+            at,
+            client,
+            served: Lanes::NONE,
+            refused: Lanes::NONE,
+        });
+        if self.batch.len() == BATCH {
+            self.decide();
+            self.measure();
         }
-        let counts = &mut self.clients[number];
-        counts.asked += 1;
-        let mut served = 0;
-        for (n, lane) in self.lanes.iter_mut().enumerate() {
-            let verdict = lane.limiter.decide(client, at);
-            self.verdicts[n] = verdict;
-            match verdict {
-                Verdict::Admitted => served |= 1 << n,
-                Verdict::Delayed(until) => {
-                    lane.delayed += 1;
-                    lane.longest_wait = lane.longest_wait.max(until.saturating_sub(at));
-                    self.waiting.push(Reverse((until, client, n)));
+    }
+
+    /// Each algorithm sees the whole batch before the next does: with one at a time at work,
+    /// its clients' states are at hand for the processor.
+    fn decide(&mut self) {
+        for (n, lane) in (0..).zip(&mut self.lanes) {
+            for arrived in &mut self.batch {
+                match lane.limiter.decide(arrived.client, arrived.at) {
+                    Verdict::Admitted => arrived.served.add(n),
+                    Verdict::Refused => arrived.refused.add(n),
+                    Verdict::Delayed(until) => {
+                        lane.delayed += 1;
+                        let wait = until.saturating_sub(arrived.at);
+                        lane.longest_wait = lane.longest_wait.max(wait);
+                        self.waiting.push(Reverse((until, arrived.client, n)));
+                    }
                 }
-                Verdict::Refused => continue,
             }
-            counts.admitted[n] += 1;
         }
-        self.recent.served(at, client, served);
-        &self.verdicts[..self.lanes.len()]
+    }
+
+    /// Counts what became of the batch, in order of time, and empties it.
+    fn measure(&mut self) {
+        let mut batch = std::mem::take(&mut self.batch);
+        for arrived in batch.drain(..) {
+            self.arrivals += 1;
+            *at_number(&mut self.asked, arrived.client) += 1;
+            if arrived.refused != Lanes::NONE {
+                let refused = at_number(&mut self.refused, arrived.client);
+                for (n, count) in (0..).zip(refused) {
+                    *count += u64::from(arrived.refused.has(n));
+                }
+            }
+            self.serve_waiting(arrived.at);
+            self.recent
+                .served(arrived.at, arrived.client, arrived.served);
+        }
+        self.batch = batch;
     }
 
     /// Serves the delayed turns that are due by now, each at its moment.
@@ -140,36 +174,53 @@ impl Run {
             && until <= now
         {
             self.waiting.pop();
-            self.recent.served(until, client, 1 << lane);
+            self.recent.served(until, client, Lanes::only(lane));
         }
     }
 
     /// Serves what still waits, and says what became of everything.
     pub fn finish(mut self) -> Summary {
+        self.decide();
+        self.measure();
         self.serve_waiting(Nanos::MAX);
-        let known = || self.clients.iter().filter(|client| client.asked > 0);
-        let outcome = |(n, lane): (usize, &Lane)| {
-            let admitted = known().map(|client| client.admitted[n]).sum();
-            let refused = |client: &&Client| client.admitted[n] < client.asked;
-            Outcome {
-                algorithm: lane.algorithm,
-                admitted,
-                refused: self.arrivals - admitted,
-                delayed: lane.delayed,
-                refused_clients: known().filter(refused).count() as u64,
-                worst_window: self.recent.worst_window(n),
-                worst_second: self.recent.worst_second(n),
-                longest_wait: Duration::from_nanos(lane.longest_wait),
-                fairness: jain(known().map(|client| share(client.admitted[n], client.asked))),
-                bytes_per_client: lane.algorithm.bytes_per_client(&self.limit),
-            }
-        };
+        self.refused.resize(self.asked.len(), [0; LANES]);
+        let outcomes = self.lanes.iter().enumerate();
         Summary {
             arrivals: self.arrivals,
-            clients: known().count() as u64,
-            outcomes: self.lanes.iter().enumerate().map(outcome).collect(),
+            clients: self.asked.iter().filter(|asked| **asked > 0).count() as u64,
+            outcomes: outcomes.map(|(n, lane)| self.outcome(n, lane)).collect(),
         }
     }
+
+    fn outcome(&self, n: usize, lane: &Lane) -> Outcome {
+        let clients = || {
+            let counts = self.asked.iter().zip(&self.refused);
+            let counts = counts.map(|(asked, refused)| (*asked, refused[n]));
+            counts.filter(|(asked, _)| *asked > 0)
+        };
+        let refused = clients().map(|(_, refused)| refused).sum();
+        Outcome {
+            algorithm: lane.algorithm,
+            admitted: self.arrivals - refused,
+            refused,
+            delayed: lane.delayed,
+            refused_clients: clients().filter(|(_, refused)| *refused > 0).count() as u64,
+            worst_window: self.recent.worst_window(n),
+            worst_second: self.recent.worst_second(n),
+            longest_wait: Duration::from_nanos(lane.longest_wait),
+            fairness: jain(clients().map(|(asked, refused)| share(asked - refused, asked))),
+            bytes_per_client: lane.algorithm.bytes_per_client(&self.limit),
+        }
+    }
+}
+
+/// What stands at a client's number, which may be new.
+fn at_number<T: Copy + Default>(of_clients: &mut Vec<T>, client: u32) -> &mut T {
+    let number = client as usize;
+    if number >= of_clients.len() {
+        of_clients.resize(number + 1, T::default());
+    }
+    &mut of_clients[number]
 }
 
 #[expect(

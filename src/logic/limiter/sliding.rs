@@ -150,20 +150,21 @@ impl Counter {
         }
     }
 
-    /// The estimate, times the window.
-    fn estimate(&self, counts: Counts, now: Nanos) -> u128 {
-        let left = self.window - now % self.window;
-        u128::from(counts.current) * u128::from(self.window)
-            + u128::from(counts.previous) * u128::from(left)
+    /// The counts as they stand now, and the estimate from them times the window.
+    fn estimate(&self, client: u32, now: Nanos) -> (Counts, u128) {
+        let number = now / self.window;
+        let counts = self.counts.get(client).seen_from(number);
+        let left = (number + 1) * self.window - now;
+        let estimate = u128::from(counts.current) * u128::from(self.window)
+            + u128::from(counts.previous) * u128::from(left);
+        (counts, estimate)
     }
 }
 
 impl Limiter for Counter {
     fn decide(&mut self, client: u32, now: Nanos) -> Verdict {
-        let now = now.min(MOMENT_MAX);
-        let mut counts = self.counts.get(client).seen_from(now / self.window);
-        let most = u128::from(self.burst) * u128::from(self.window);
-        let is_below = self.estimate(counts, now) < most;
+        let (mut counts, estimate) = self.estimate(client, now.min(MOMENT_MAX));
+        let is_below = estimate < u128::from(self.burst) * u128::from(self.window);
         counts.current += u32::from(is_below);
         *self.counts.get_mut(client) = counts;
         if is_below {
@@ -178,12 +179,10 @@ impl Limiter for Counter {
         reason = "for drawing: a billionth more or less cannot be seen"
     )]
     fn look(&self, client: u32, now: Nanos) -> Look {
-        let now = now.min(MOMENT_MAX);
-        let number = now / self.window;
-        let counts = self.counts.get(client).seen_from(number);
-        let start = number * self.window;
+        let (counts, estimate) = self.estimate(client, now.min(MOMENT_MAX));
+        let start = counts.number * self.window;
         Look {
-            level: self.estimate(counts, now) as f64 / self.window as f64,
+            level: estimate as f64 / self.window as f64,
             full: f64::from(self.burst),
             window: Some((start, start + self.window)),
         }

@@ -1,10 +1,11 @@
 //! The turns served a short while ago, and so the most that any stretch of time held: of one
 //! client within one window, and of all within one second. One ring for all algorithms,
-//! since most turns are let in by most of them.
+//! since most turns are let in by most of them. Holds no turn longer than that.
 
 use std::collections::VecDeque;
 
-use super::{LANES, Nanos, SECOND};
+use super::lanes::{Counts, Lanes};
+use super::{Nanos, SECOND, at_number};
 
 /// Room for so many turns is never given back.
 const ROOM_MIN: usize = 4096;
@@ -17,28 +18,20 @@ pub(super) struct Recent {
     /// How many of the oldest are out of the last second.
     out_of_second: usize,
     window: Nanos,
-    /// Of each client, by its number: what each algorithm served within the last window.
-    in_window: Vec<[u32; LANES]>,
-    worst_window: [u32; LANES],
+    /// Of each client, by its number: what was served within the last window.
+    in_window: Vec<Counts>,
+    worst_window: Counts,
     /// Of all together, likewise within the last second.
-    in_second: [u64; LANES],
-    worst_second: [u64; LANES],
+    in_second: Counts,
+    worst_second: Counts,
 }
 
-/// One turn, and which algorithms served it at that moment: bit n is algorithm n's.
+/// One turn, and by which algorithms it was served at that moment.
 #[derive(Clone, Copy, Debug)]
 struct Turn {
     at: Nanos,
     client: u32,
-    by: u16,
-}
-
-const _: () = assert!(LANES <= u16::BITS as usize, "a bit for each algorithm");
-
-impl Turn {
-    fn is_by(self, lane: usize) -> bool {
-        self.by >> lane & 1 == 1
-    }
+    by: Lanes,
 }
 
 impl Recent {
@@ -49,55 +42,44 @@ impl Recent {
             out_of_second: 0,
             window,
             in_window: Vec::new(),
-            worst_window: [0; LANES],
-            in_second: [0; LANES],
-            worst_second: [0; LANES],
+            worst_window: Counts::default(),
+            in_second: Counts::default(),
+            worst_second: Counts::default(),
         }
     }
 
     /// A turn that these algorithms served now. Moments never go back.
-    pub(super) fn served(&mut self, at: Nanos, client: u32, by: u16) {
-        if by == 0 {
+    pub(super) fn served(&mut self, at: Nanos, client: u32, by: Lanes) {
+        if by == Lanes::NONE {
             return;
         }
         self.forget(at);
-        let turn = Turn { at, client, by };
-        self.turns.push_back(turn);
-        let number = client as usize;
-        if number >= self.in_window.len() {
-            self.in_window.resize(number + 1, [0; LANES]);
-        }
-        let in_window = &mut self.in_window[number];
-        for (lane, count) in in_window.iter_mut().enumerate() {
-            *count += u32::from(turn.is_by(lane));
-            self.worst_window[lane] = self.worst_window[lane].max(*count);
-        }
-        for (lane, count) in self.in_second.iter_mut().enumerate() {
-            *count += u64::from(turn.is_by(lane));
-            self.worst_second[lane] = self.worst_second[lane].max(*count);
-        }
+        self.turns.push_back(Turn { at, client, by });
+        let in_window = at_number(&mut self.in_window, client);
+        in_window.add(by);
+        self.worst_window.raise_to(in_window);
+        self.in_second.add(by);
+        self.worst_second.raise_to(&self.in_second);
     }
 
     /// Forgets what is one window and one second old: an event exactly so old has expired.
     fn forget(&mut self, now: Nanos) {
-        while let Some(turn) = self.turns.get(self.out_of_window).copied()
+        while let Some(turn) = self.turns.get(self.out_of_window)
             && now.saturating_sub(turn.at) >= self.window
         {
+            self.in_window[turn.client as usize].take_off(turn.by);
             self.out_of_window += 1;
-            let in_window = &mut self.in_window[turn.client as usize];
-            for (lane, count) in in_window.iter_mut().enumerate() {
-                *count -= u32::from(turn.is_by(lane));
-            }
         }
-        while let Some(turn) = self.turns.get(self.out_of_second).copied()
+        while let Some(turn) = self.turns.get(self.out_of_second)
             && now.saturating_sub(turn.at) >= SECOND
         {
+            self.in_second.take_off(turn.by);
             self.out_of_second += 1;
-            for (lane, count) in self.in_second.iter_mut().enumerate() {
-                *count -= u64::from(turn.is_by(lane));
-            }
         }
         let out = self.out_of_window.min(self.out_of_second);
+        if out == 0 {
+            return;
+        }
         self.out_of_window -= out;
         self.out_of_second -= out;
         self.turns.drain(..out);
@@ -107,16 +89,16 @@ impl Recent {
         }
     }
 
-    #[cfg(test)]
-    pub(super) fn room(&self) -> usize {
-        self.turns.capacity()
-    }
-
     pub(super) fn worst_window(&self, lane: usize) -> u64 {
-        self.worst_window[lane].into()
+        self.worst_window.of(lane)
     }
 
     pub(super) fn worst_second(&self, lane: usize) -> u64 {
-        self.worst_second[lane]
+        self.worst_second.of(lane)
+    }
+
+    #[cfg(test)]
+    pub(super) fn room(&self) -> usize {
+        self.turns.capacity()
     }
 }

@@ -139,15 +139,14 @@ fn nothing_came_and_nothing_was_refused() {
 }
 
 #[test]
-fn verdicts_come_in_the_order_asked_for() {
+fn outcomes_come_in_the_order_asked_for() {
     let asked = [Algorithm::LeakyQueue, Algorithm::GcraNoBurst];
     let mut run = Run::new(&limit("1", 2), &asked);
     run.arrive(0, 0);
-    let expected = [Verdict::Delayed(2 * SECOND), Verdict::Refused];
-    assert_eq!(run.arrive(0, 0), expected);
+    run.arrive(0, 0);
     let told = run.finish().outcomes;
-    assert_eq!(told.iter().map(|o| o.algorithm).collect::<Vec<_>>(), asked);
-    assert_eq!((told[0].admitted, told[1].admitted), (2, 1));
+    let told: Vec<_> = told.iter().map(|o| (o.algorithm, o.admitted)).collect();
+    assert_eq!(told, [(asked[0], 2), (asked[1], 1)]);
 }
 
 /// However long it goes on, it holds what was served within one window, and no more.
