@@ -17,9 +17,9 @@ mod recent;
 
 /// Algorithms side by side, at most.
 const LANES: usize = Algorithm::ALL.len();
-/// Arrivals that are decided on together. Enough to make the most of it, and few enough for
-/// the processor's nearest cache.
-const BATCH: usize = 1024;
+/// Arrivals that are decided on together: enough that clients come back within a batch
+/// while their states are still at hand, and little memory beside theirs.
+const BATCH: usize = 65_536;
 /// The stretch that [`Outcome::worst_second`] is about.
 const SECOND: Nanos = 1_000_000_000;
 
@@ -67,9 +67,7 @@ pub struct Run {
     lanes: Vec<Lane>,
     /// Arrivals that no algorithm has seen yet.
     batch: Vec<Arrived>,
-    /// Of each client, by its number: turns that it asked for.
-    asked: Vec<u64>,
-    /// Of each client: turns refused by each algorithm. Apart, since most are never refused.
+    /// Of each client, by its number: turns refused by each algorithm. Apart, since most are never refused.
     refused: Vec<[u64; LANES]>,
     /// Turns that are served later than they came: when, whose, and by which lane.
     waiting: BinaryHeap<Reverse<(Nanos, u32, u8)>>,
@@ -108,7 +106,6 @@ impl Run {
             limit: limit.clone(),
             lanes: algorithms.iter().take(LANES).map(start).collect(),
             batch: Vec::with_capacity(BATCH),
-            asked: Vec::new(),
             refused: Vec::new(),
             waiting: BinaryHeap::new(),
             recent: Recent::new(limit.fill_nanos()),
@@ -154,7 +151,7 @@ impl Run {
         let mut batch = std::mem::take(&mut self.batch);
         for arrived in batch.drain(..) {
             self.arrivals += 1;
-            *at_number(&mut self.asked, arrived.client) += 1;
+            self.recent.asked(arrived.client);
             if arrived.refused != Lanes::NONE {
                 let refused = at_number(&mut self.refused, arrived.client);
                 for (n, count) in (0..).zip(refused) {
@@ -183,19 +180,24 @@ impl Run {
         self.decide();
         self.measure();
         self.serve_waiting(Nanos::MAX);
-        self.refused.resize(self.asked.len(), [0; LANES]);
+        let numbers = self.recent.asked_by_each().len();
+        self.refused.resize(numbers, [0; LANES]);
         let outcomes = self.lanes.iter().enumerate();
         Summary {
             arrivals: self.arrivals,
-            clients: self.asked.iter().filter(|asked| **asked > 0).count() as u64,
+            clients: self
+                .recent
+                .asked_by_each()
+                .filter(|asked| *asked > 0)
+                .count() as u64,
             outcomes: outcomes.map(|(n, lane)| self.outcome(n, lane)).collect(),
         }
     }
 
     fn outcome(&self, n: usize, lane: &Lane) -> Outcome {
         let clients = || {
-            let counts = self.asked.iter().zip(&self.refused);
-            let counts = counts.map(|(asked, refused)| (*asked, refused[n]));
+            let counts = self.recent.asked_by_each().zip(&self.refused);
+            let counts = counts.map(|(asked, refused)| (asked, refused[n]));
             counts.filter(|(asked, _)| *asked > 0)
         };
         let refused = clients().map(|(_, refused)| refused).sum();

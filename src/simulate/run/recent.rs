@@ -1,6 +1,7 @@
 //! The turns served a short while ago, and so the most that any stretch of time held: of one
 //! client within one window, and of all within one second. One ring for all algorithms,
-//! since most turns are let in by most of them. Holds no turn longer than that.
+//! since most turns are let in by most of them. Holds no turn longer than that. Beside it,
+//! since every turn touches both, how many turns each client asked for.
 
 use std::collections::VecDeque;
 
@@ -18,12 +19,21 @@ pub(super) struct Recent {
     /// How many of the oldest are out of the last second.
     out_of_second: usize,
     window: Nanos,
-    /// Of each client, by its number: what was served within the last window.
-    in_window: Vec<Counts>,
+    /// By their numbers.
+    clients: Vec<Client>,
     worst_window: Counts,
     /// Of all together, likewise within the last second.
     in_second: Counts,
     worst_second: Counts,
+}
+
+/// One client, in one line of the processor's cache.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(align(64))]
+struct Client {
+    /// What was served within the last window.
+    in_window: Counts,
+    asked: u64,
 }
 
 /// One turn, and by which algorithms it was served at that moment.
@@ -41,11 +51,21 @@ impl Recent {
             out_of_window: 0,
             out_of_second: 0,
             window,
-            in_window: Vec::new(),
+            clients: Vec::new(),
             worst_window: Counts::default(),
             in_second: Counts::default(),
             worst_second: Counts::default(),
         }
+    }
+
+    /// A turn that this client asked for.
+    pub(super) fn asked(&mut self, client: u32) {
+        at_number(&mut self.clients, client).asked += 1;
+    }
+
+    /// How many turns each client asked for, by its number; none where nobody has it.
+    pub(super) fn asked_by_each(&self) -> impl ExactSizeIterator<Item = u64> {
+        self.clients.iter().map(|client| client.asked)
     }
 
     /// A turn that these algorithms served now. Moments never go back.
@@ -55,7 +75,7 @@ impl Recent {
         }
         self.forget(at);
         self.turns.push_back(Turn { at, client, by });
-        let in_window = at_number(&mut self.in_window, client);
+        let in_window = &mut at_number(&mut self.clients, client).in_window;
         in_window.add(by);
         self.worst_window.raise_to(in_window);
         self.in_second.add(by);
@@ -67,7 +87,8 @@ impl Recent {
         while let Some(turn) = self.turns.get(self.out_of_window)
             && now.saturating_sub(turn.at) >= self.window
         {
-            self.in_window[turn.client as usize].take_off(turn.by);
+            let client = &mut self.clients[turn.client as usize];
+            client.in_window.take_off(turn.by);
             self.out_of_window += 1;
         }
         while let Some(turn) = self.turns.get(self.out_of_second)
