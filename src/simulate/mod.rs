@@ -3,3 +3,4 @@
 //! told to write.
 
 pub mod run;
+pub mod input;
