@@ -77,9 +77,11 @@ impl FromStr for ClientFilter {
             return Ok(Self::In(canonical_net(network)));
         }
         if text.is_empty() {
-            return Err("takes an address such as 192.0.2.1, a network such as 192.0.2.0/24, \
+            return Err(
+                "takes an address such as 192.0.2.1, a network such as 192.0.2.0/24, \
                         or a name as it stands in the log"
-                .to_owned());
+                    .to_owned(),
+            );
         }
         Ok(Self::Named(text.to_owned()))
     }
@@ -146,7 +148,11 @@ mod tests {
             ("unix", "unix", true),
             ("0.0.0.0/0", "unix", false),
         ] {
-            assert_eq!(by_client(filter).passes(5, client, b"/", 64), passes, "{filter} {client}");
+            assert_eq!(
+                by_client(filter).passes(5, client, b"/", 64),
+                passes,
+                "{filter} {client}"
+            );
         }
         assert!("".parse::<ClientFilter>().is_err());
     }
@@ -167,7 +173,11 @@ mod tests {
             (day + 999_999_999, "/api/turn", true),
             (day + 1_000_000_000, "/api/turn", false),
         ] {
-            assert_eq!(filter.passes(at, "x", path.as_bytes(), 64), passes, "{at} {path}");
+            assert_eq!(
+                filter.passes(at, "x", path.as_bytes(), 64),
+                passes,
+                "{at} {path}"
+            );
         }
         for bad in ["", "yesterday", "13:55", "2026-10"] {
             assert!(bad.parse::<Moment>().is_err(), "{bad}");

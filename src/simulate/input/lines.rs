@@ -159,10 +159,7 @@ mod tests {
                     let after = if end.is_empty() { "" } else { "last" };
                     let told = lines(format!("{text}{after}").as_bytes(), drop);
                     let shown = if whole { bytes } else { 8 };
-                    let mut expected = vec![
-                        (b"first".to_vec(), true),
-                        (vec![b'x'; shown], whole),
-                    ];
+                    let mut expected = vec![(b"first".to_vec(), true), (vec![b'x'; shown], whole)];
                     if !after.is_empty() {
                         expected.push((b"last".to_vec(), true));
                     }

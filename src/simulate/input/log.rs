@@ -115,7 +115,11 @@ pub fn read(
     each: &mut dyn FnMut(Arrival),
 ) -> Result<Told, InputError> {
     let file = log.file.as_deref();
-    let name = || file.map_or("standard input".to_owned(), |file| file.display().to_string());
+    let name = || {
+        file.map_or("standard input".to_owned(), |file| {
+            file.display().to_string()
+        })
+    };
     let (source, size): (Box<dyn Read>, _) = match file {
         None => (Box::new(io::stdin().lock()), None),
         Some(file) => open(file)
@@ -248,7 +252,8 @@ impl<'a> Reading<'a> {
             Line::TooLong(line) => {
                 const { assert!(LINE_BYTES_MAX == 64 * 1024, "the sentence says so") };
                 self.told.lines += 1;
-                self.told.bad(BadLine::new(number, line, "it is longer than 64 KiB"));
+                self.told
+                    .bad(BadLine::new(number, line, "it is longer than 64 KiB"));
                 return Ok(());
             }
         };

@@ -127,7 +127,10 @@ impl Reorder {
 }
 
 fn place(slice: u64) -> usize {
-    #[expect(clippy::cast_possible_truncation, reason = "below the number of slices")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "below the number of slices"
+    )]
     let place = (slice % SLICES as u64) as usize;
     place
 }

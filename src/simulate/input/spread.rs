@@ -104,7 +104,12 @@ mod tests {
             spread.push(Entry { at, client, whole }, &mut out);
         }
         spread.finish(&mut out);
-        assert!(clients.iter().copied().eq(0..u32::try_from(entries.len()).unwrap()));
+        assert!(
+            clients
+                .iter()
+                .copied()
+                .eq(0..u32::try_from(entries.len()).unwrap())
+        );
         told
     }
 

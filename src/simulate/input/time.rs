@@ -7,6 +7,7 @@
 
 use crate::logic::bucket::Nanos;
 
+/// One second.
 pub const NANOS_PER_SECOND: u64 = 1_000_000_000;
 const SECONDS_PER_DAY: i64 = 86_400;
 /// The last year whose every moment fits 64 bits of nanoseconds since 1970.
@@ -156,10 +157,7 @@ fn decimal(number: &str, unit: u64) -> Option<u64> {
         sum = sum.checked_add(digit * scale / 10)?;
         scale /= 10;
     }
-    fraction
-        .bytes()
-        .all(|b| b.is_ascii_digit())
-        .then_some(sum)
+    fraction.bytes().all(|b| b.is_ascii_digit()).then_some(sum)
 }
 
 /// Days from 1970-01-01 to this day, negative before it; none if there is no such day.
@@ -239,7 +237,7 @@ impl<'a> Cursor<'a> {
     /// `2026-10-17` or `2026/10/17`, in days.
     fn date(&mut self) -> Option<i64> {
         let year = self.number(4)?;
-        let between = self.take(1).filter(|b| matches!(b, b"-" | b"/"))?;
+        let between = self.take(1).filter(|b| matches!(*b, b"-" | b"/"))?;
         let month = self.number(2)?;
         self.skip(between)?;
         days(year, month, self.number(2)?)
@@ -257,7 +255,10 @@ impl<'a> Cursor<'a> {
     }
 
     /// `.25` in nanoseconds; `Some(None)` where there is none.
-    #[expect(clippy::option_option, reason = "bad, absent, and there are three things")]
+    #[expect(
+        clippy::option_option,
+        reason = "bad, absent, and there are three things"
+    )]
     fn fraction(&mut self) -> Option<Option<u32>> {
         if !matches!(self.0.first(), Some(b'.' | b',')) {
             return Some(None);
@@ -307,14 +308,26 @@ mod tests {
             ("1970-01-01T00:00:00Z", 0, true),
             ("2000-10-10T13:55:36-07:00", 971_211_336_000_000_000, true),
             ("10/Oct/2000:13:55:36 -0700", 971_211_336_000_000_000, true),
-            ("2026-11-30T16:16:35.764994697Z", 1_796_055_395_764_994_697, false),
+            (
+                "2026-11-30T16:16:35.764994697Z",
+                1_796_055_395_764_994_697,
+                false,
+            ),
             ("2026-11-30T16:16:35.764Z", 1_796_055_395_764_000_000, false),
-            ("2026-11-30T16:16:35.764+0100", 1_796_051_795_764_000_000, false),
+            (
+                "2026-11-30T16:16:35.764+0100",
+                1_796_051_795_764_000_000,
+                false,
+            ),
             ("2026/11/30 16:16:35", 1_796_055_395_000_000_000, true),
             ("2026/11/30 16:16:35.5", 1_796_055_395_500_000_000, false),
             ("2024-02-29T23:59:60Z", 1_709_251_200_000_000_000, true),
             ("2000-02-29 00:00:00", 951_782_400_000_000_000, true),
-            ("2553-12-31T23:59:59.9999999999Z", 18_429_206_399_999_999_999, false),
+            (
+                "2553-12-31T23:59:59.9999999999Z",
+                18_429_292_799_999_999_999,
+                false,
+            ),
         ] {
             let expected = Some(Stamp { at: nanos, whole });
             assert_eq!(stamp(text.as_bytes()), expected, "{text}");
@@ -373,8 +386,19 @@ mod tests {
             assert_eq!(span(text), Some(nanos), "{text}");
         }
         for bad in [
-            "", "5", "s", ".s", "1.2.3s", "-1s", "1 s", "5x", "1s5", "1e3s", "99999999999d",
-            "18446744073709551616ns", "1.00000000000x1s",
+            "",
+            "5",
+            "s",
+            ".s",
+            "1.2.3s",
+            "-1s",
+            "1 s",
+            "5x",
+            "1s5",
+            "1e3s",
+            "99999999999d",
+            "18446744073709551616ns",
+            "1.00000000000x1s",
         ] {
             assert_eq!(span(bad), None, "{bad}");
         }

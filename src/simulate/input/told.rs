@@ -157,13 +157,22 @@ mod tests {
         assert!(told.notes().is_empty());
         told.bad(BadLine::new(7, b"a\x1b[31mb\xff", "it is red"));
         let notes = told.notes();
-        assert_eq!(notes, ["1 line could not be read: line 7: it is red: a\\u{1b}[31mb\u{fffd}"]);
+        assert_eq!(
+            notes,
+            ["1 line could not be read: line 7: it is red: a\\u{1b}[31mb\u{fffd}"]
+        );
         for number in 8..20 {
             told.bad(BadLine::new(number, &[b'x'; 100], "it is long"));
         }
         let notes = told.notes();
-        assert!(notes[0].starts_with("13 lines could not be read: line 7"), "{notes:?}");
-        assert!(notes[0].ends_with("line 9: it is long: ".to_owned().as_str()) || notes[0].ends_with("; …"));
+        assert!(
+            notes[0].starts_with("13 lines could not be read: line 7"),
+            "{notes:?}"
+        );
+        assert!(
+            notes[0].ends_with("line 9: it is long: ".to_owned().as_str())
+                || notes[0].ends_with("; …")
+        );
         assert_eq!(told.bad_shown.len(), SHOWN_MAX);
         assert_eq!(told.bad_shown[1].text.chars().count(), SHOWN_BYTES_MAX + 1);
     }
@@ -179,7 +188,13 @@ mod tests {
             ..Told::new(Names::new())
         };
         let notes = told.notes().join("\n");
-        for part in ["to the second", "1 request came too late", "2 requests more", "3 lines of", "4 requests filtered"] {
+        for part in [
+            "to the second",
+            "1 request came too late",
+            "2 requests more",
+            "3 lines of",
+            "4 requests filtered",
+        ] {
             assert!(notes.contains(part), "{part}: {notes}");
         }
     }

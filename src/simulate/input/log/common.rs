@@ -100,7 +100,11 @@ mod tests {
             Said::Request(request) => {
                 assert!(request.whole);
                 let path = String::from_utf8_lossy(&request.path).into_owned();
-                Ok((request.at / 1_000_000_000, request.client.into_owned(), path))
+                Ok((
+                    request.at / 1_000_000_000,
+                    request.client.into_owned(),
+                    path,
+                ))
             }
             Said::Other | Said::Unlogged(_) => panic!("{line}"),
         }
@@ -154,7 +158,11 @@ mod tests {
                 "",
             ),
         ] {
-            assert_eq!(read(line), Ok((second, client.into(), path.into())), "{line}");
+            assert_eq!(
+                read(line),
+                Ok((second, client.into(), path.into())),
+                "{line}"
+            );
         }
     }
 
@@ -167,12 +175,30 @@ mod tests {
             ("example.com:80 ", "client"),
             ("192.0.2.1 - -", "[time]"),
             ("192.0.2.1 - - [30/Nov/2026", "its time"),
-            ("192.0.2.1 - - [31/Nov/2026:16:16:35 +0000] \"\" 200", "its time"),
-            ("192.0.2.1 - - [30/Nov/2026:16:16:35 +0000]", "after its time"),
-            ("192.0.2.1 - - [30/Nov/2026:16:16:35 +0000] \"GET /\\\" 200", "no end"),
-            ("192.0.2.1 - - [30/Nov/2026:16:16:35 +0000] \"GET /\\", "no end"),
-            ("192.0.2.1 - - [30/Nov/2026:16:16:35 +0000] \"GET /\" x", "status"),
-            ("192.0.2.1 - - [30/Nov/2026:16:16:35 +0000] \"GET /\" 20", "status"),
+            (
+                "192.0.2.1 - - [31/Nov/2026:16:16:35 +0000] \"\" 200",
+                "its time",
+            ),
+            (
+                "192.0.2.1 - - [30/Nov/2026:16:16:35 +0000]",
+                "after its time",
+            ),
+            (
+                "192.0.2.1 - - [30/Nov/2026:16:16:35 +0000] \"GET /\\\" 200",
+                "no end",
+            ),
+            (
+                "192.0.2.1 - - [30/Nov/2026:16:16:35 +0000] \"GET /\\",
+                "no end",
+            ),
+            (
+                "192.0.2.1 - - [30/Nov/2026:16:16:35 +0000] \"GET /\" x",
+                "status",
+            ),
+            (
+                "192.0.2.1 - - [30/Nov/2026:16:16:35 +0000] \"GET /\" 20",
+                "status",
+            ),
         ] {
             let told = read(line).unwrap_err();
             assert!(told.contains(why), "{line}: {told}");

@@ -62,7 +62,9 @@ pub fn parse(line: &[u8]) -> Parsed<'_> {
     Ok(Said::Request(Request {
         at: begin(end, waited.saturating_add(in_engine)),
         whole: end.whole,
-        client: line.client.ok_or("it has no client, as under --log-client off")?,
+        client: line
+            .client
+            .ok_or("it has no client, as under --log-client off")?,
         path: bytes(route),
     }))
 }
@@ -122,13 +124,28 @@ mod tests {
     #[test]
     fn other_lines_are_no_arrivals() {
         for (line, told) in [
-            (r#"{"timestamp":"2026-11-30T16:16:36.189893Z","level":"INFO","message":"listening","address":"127.0.0.1:18201"}"#, "other"),
-            (r#"{"timestamp":"2026-11-30T16:16:36.189893Z","level":"WARN","message":"more refusals than are logged one by one","refusals":812}"#, "812 unlogged"),
+            (
+                r#"{"timestamp":"2026-11-30T16:16:36.189893Z","level":"INFO","message":"listening","address":"127.0.0.1:18201"}"#,
+                "other",
+            ),
+            (
+                r#"{"timestamp":"2026-11-30T16:16:36.189893Z","level":"WARN","message":"more refusals than are logged one by one","refusals":812}"#,
+                "812 unlogged",
+            ),
             ("{}", NOT_MINE),
             (&TURN.replace("127.0.0.1\"", "127.0.0.1"), NOT_MINE),
-            (&TURN.replace("\"client\":\"127.0.0.1\",", ""), "it has no client, as under --log-client off"),
-            (&TURN.replace("2026-11-30T", ""), "its timestamp cannot be read"),
-            (&TURN.replace("0.519", "-1"), "its wait_ms or engine_ms cannot be read"),
+            (
+                &TURN.replace("\"client\":\"127.0.0.1\",", ""),
+                "it has no client, as under --log-client off",
+            ),
+            (
+                &TURN.replace("2026-11-30T", ""),
+                "its timestamp cannot be read",
+            ),
+            (
+                &TURN.replace("0.519", "-1"),
+                "its wait_ms or engine_ms cannot be read",
+            ),
         ] {
             assert_eq!(read(line), Err(told.to_owned()), "{line}");
         }
