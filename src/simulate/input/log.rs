@@ -236,7 +236,7 @@ impl<'a> Reading<'a> {
         Self {
             log,
             format: None,
-            stamps: CommonStamps::new(),
+            stamps: CommonStamps::default(),
             told: Told::new(Names::new()),
             whole: 0,
             reorder: Reorder::new(log.reorder),

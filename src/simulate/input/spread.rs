@@ -155,7 +155,7 @@ mod tests {
                 at += step * SECOND / 4;
                 entries.push((if whole { at - at % SECOND } else { at }, whole));
             }
-            entries.sort();
+            entries.sort_unstable();
             let told = run(Spread::bounded(waiting_max), &entries);
             prop_assert!(told.is_sorted());
             for ((at, _), told) in entries.iter().zip(&told) {

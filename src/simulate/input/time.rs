@@ -27,21 +27,13 @@ pub struct Stamp {
 }
 
 /// Reads the stamps of common-format logs, where many lines share one.
-#[derive(Debug)]
+#[derive(Default, Debug)]
 pub struct CommonStamps {
     last: [u8; COMMON_LEN],
     at: Nanos,
 }
 
 impl CommonStamps {
-    /// None read yet.
-    pub fn new() -> Self {
-        Self {
-            last: [0; COMMON_LEN],
-            at: 0,
-        }
-    }
-
     /// `10/Oct/2000:13:55:36 -0700`, and how long it is, at the start of `text`.
     pub fn read(&mut self, text: &[u8]) -> Option<(Nanos, usize)> {
         let stamp = text.first_chunk::<COMMON_LEN>()?;
@@ -266,7 +258,7 @@ impl<'a> Cursor<'a> {
         self.take(1)?;
         let digits = self.0.iter().take_while(|b| b.is_ascii_digit()).count();
         let mut nanos = 0;
-        let mut scale = NANOS_PER_SECOND as u32 / 10;
+        let mut scale = 100_000_000;
         for byte in self.take(digits).filter(|digits| !digits.is_empty())? {
             nanos += u32::from(byte - b'0') * scale;
             scale /= 10;
@@ -358,7 +350,7 @@ mod tests {
 
     #[test]
     fn the_same_second_again_is_the_same() {
-        let mut stamps = CommonStamps::new();
+        let mut stamps = CommonStamps::default();
         let first = stamps.read(b"10/Oct/2000:13:55:36 -0700] more");
         assert_eq!(first, Some((971_211_336_000_000_000, 26)));
         assert_eq!(stamps.read(b"10/Oct/2000:13:55:36 -0700]"), first);
@@ -423,7 +415,7 @@ mod tests {
             for text in [text.as_slice(), shape.as_bytes()] {
                 stamp(text);
                 date(text);
-                CommonStamps::new().read(text);
+                CommonStamps::default().read(text);
             }
             span(&shape);
             span(&String::from_utf8_lossy(&text));

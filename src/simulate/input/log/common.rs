@@ -5,8 +5,8 @@
 //! 192.0.2.1 - - [10/Oct/2000:13:55:36 -0700] "GET /a HTTP/1.1" 200 2326 "…" "…"
 //! ```
 //!
-//! Apache's moment is when the request came (`%t`, mod_log_config), nginx's when it was
-//! answered (`$time_local`, ngx_http_core_module); neither format tells how long it took,
+//! Apache's moment is when the request came (`%t`, `mod_log_config`), nginx's when it was
+//! answered (`$time_local`, `ngx_http_core_module`); neither format tells how long it took,
 //! so the line's moment counts as the arrival. What follows the status is not looked at.
 
 use std::borrow::Cow;
@@ -85,8 +85,10 @@ fn is_status(text: &[u8]) -> bool {
 
 /// The second word of `GET /path HTTP/1.1`; nothing if it is no such thing.
 fn target(request: &[u8]) -> &[u8] {
-    let mut words = request.split(|b| *b == b' ');
-    words.nth(1).unwrap_or_default()
+    let Some((_, rest)) = word(request) else {
+        return b"";
+    };
+    word(rest).map_or(rest, |(target, _)| target)
 }
 
 #[cfg(test)]
@@ -96,7 +98,7 @@ mod tests {
     use super::*;
 
     fn read(line: &str) -> Result<(u64, String, String), &'static str> {
-        match parse(line.as_bytes(), &mut CommonStamps::new())? {
+        match parse(line.as_bytes(), &mut CommonStamps::default())? {
             Said::Request(request) => {
                 assert!(request.whole);
                 let path = String::from_utf8_lossy(&request.path).into_owned();
@@ -204,7 +206,7 @@ mod tests {
             assert!(told.contains(why), "{line}: {told}");
         }
         let bytes = b"\xff\xfe - - [30/Nov/2026:16:16:35 +0000] \"GET / HTTP/1.1\" 200 1";
-        assert!(parse(bytes, &mut CommonStamps::new()).is_err());
+        assert!(parse(bytes, &mut CommonStamps::default()).is_err());
     }
 
     proptest! {
@@ -215,7 +217,7 @@ mod tests {
             at in 0usize..120,
             byte: u8,
         ) {
-            let mut stamps = CommonStamps::new();
+            let mut stamps = CommonStamps::default();
             let _ = parse(&line, &mut stamps);
             let mut line = br#"127.0.0.1 - frank [10/Oct/2000:13:55:36 -0700] "GET /x HTTP/1.0" 200 2"#.to_vec();
             line.truncate(cut);

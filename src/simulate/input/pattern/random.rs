@@ -1,5 +1,5 @@
 //! Chance with a seed, the same for ever: a pattern in a picture's caption must draw that
-//! picture again, so no crate's next version may change it. SplitMix64 (Steele, Lea and
+//! picture again, so no crate's next version may change it. `SplitMix64` (Steele, Lea and
 //! Flood, OOPSLA 2014), good enough for drawings and for nothing secret.
 
 /// A sequence of random numbers.
@@ -25,12 +25,7 @@ impl Random {
     /// Less than `end`, all alike (but for one in 2^64); 0 when `end` is.
     pub fn below(&mut self, end: u64) -> u64 {
         let wide = u128::from(self.next()) * u128::from(end);
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "the upper half of 128 bits"
-        )]
-        let upper = (wide >> 64) as u64;
-        upper
+        (wide >> 64) as u64
     }
 
     /// From `start` to below `end`.
@@ -42,7 +37,7 @@ impl Random {
     fn unit(&mut self) -> f64 {
         #[expect(clippy::cast_precision_loss, reason = "53 bits fit")]
         let bits = (self.next() >> 11) as f64;
-        (bits + 0.5) / (1_u64 << 53) as f64
+        (bits + 0.5) * f64::EPSILON / 2.0
     }
 
     /// The gap to the next of independent events that come one every `mean` on average.
