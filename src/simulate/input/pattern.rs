@@ -131,13 +131,25 @@ impl Pattern {
     /// # Errors
     /// It has more than [`ARRIVALS_MAX`] arrivals under this limit; none was given out.
     pub fn play(&self, limit: &Limit, each: &mut dyn FnMut(Arrival)) -> Result<Told, PatternError> {
+        self.play_at_most(ARRIVALS_MAX, limit, each)
+    }
+
+    fn play_at_most(
+        &self,
+        most: usize,
+        limit: &Limit,
+        each: &mut dyn FnMut(Arrival),
+    ) -> Result<Told, PatternError> {
         let mut played = Played {
+            most,
             arrivals: Vec::new(),
             names: Names::new(),
         };
         for term in &self.terms {
-            term.play(limit, &mut played)
-                .map_err(|Full| PatternError::new(term.character, &term.given, TOO_MANY))?;
+            term.play(limit, &mut played).map_err(|Full| {
+                let why = format!("with it, there are more than {most} arrivals");
+                PatternError::new(term.character, &term.given, why)
+            })?;
         }
         played.arrivals.sort_by_key(|arrival| arrival.at);
         played.arrivals.iter().copied().for_each(each);
@@ -147,13 +159,12 @@ impl Pattern {
     }
 }
 
-const TOO_MANY: &str = "with it, there are more than 2000000 arrivals";
-
 /// The pattern has as many arrivals as it may.
 struct Full;
 
 /// What was played so far.
 struct Played {
+    most: usize,
     arrivals: Vec<Arrival>,
     names: Names,
 }
@@ -164,8 +175,7 @@ impl Played {
     }
 
     fn push(&mut self, at: Nanos, client: u32) -> Result<(), Full> {
-        const { assert!(ARRIVALS_MAX == 2_000_000, "the sentence says so") };
-        if self.arrivals.len() == ARRIVALS_MAX {
+        if self.arrivals.len() == self.most {
             return Err(Full);
         }
         self.arrivals.push(Arrival { at, client });
