@@ -87,14 +87,17 @@ struct Request<'a> {
 /// What a line says, or why it cannot be read.
 type Parsed<'a> = Result<Said<'a>, &'static str>;
 
-/// When what ended then and took so long began.
+/// When what ended then and took so long began. Where no more than the second of its end
+/// is known, it is the most likely second, counted from the middle of that one.
 fn begin(end: Stamp, took: Nanos) -> Nanos {
-    let at = end.at.saturating_sub(took);
-    if end.whole {
-        at - at % NANOS_PER_SECOND
-    } else {
-        at
+    if !end.whole {
+        return end.at.saturating_sub(took);
     }
+    let at = end
+        .at
+        .saturating_add(NANOS_PER_SECOND / 2)
+        .saturating_sub(took);
+    at - at % NANOS_PER_SECOND
 }
 
 fn bytes(text: Cow<'_, str>) -> Cow<'_, [u8]> {
@@ -348,7 +351,6 @@ fn recognise<'a>(line: &'a [u8], stamps: &mut CommonStamps) -> (Format, Parsed<'
     match (gateway, caddy::parse(line)) {
         // Of the gateway's log, and with a fault: Caddy's lines are none of the gateway's.
         (Err(why), Ok(Said::Other)) if why != gateway::NOT_MINE => (Format::Gateway, Err(why)),
-        (Ok(said), Err(_)) => (Format::Gateway, Ok(said)),
         (_, caddy) => (Format::Caddy, caddy),
     }
 }

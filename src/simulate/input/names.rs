@@ -16,7 +16,7 @@ use crate::logic::address::{Client, Hop};
 
 /// Longest client that is no address: a host name has at most 253 (RFC 1035, 3.1).
 pub const TEXT_MAX: usize = 255;
-/// Most clients in one run: some 400 MB of IPv4 addresses, twice that of IPv6 networks.
+/// Most clients in one run: some 600 MB of IPv4 addresses, or 1.5 GB of IPv6 networks.
 const NAMES_MAX: u32 = 1 << 24;
 /// Whatever is given as the prefix of an IPv6 network, it does not matter to IPv4.
 const IPV4_BITS: u8 = 32;
@@ -182,11 +182,13 @@ mod tests {
             ("192.0.2.0/24", 5, "192.0.2.0/24"),
             ("host.example.com", 3, "host.example.com"),
             ("unix", 4, "unix"),
+            ("192.0.2.2", 6, "192.0.2.2"),
+            ("192.0.2.1", 0, "192.0.2.1"),
         ] {
             assert_eq!(number(&mut names, text), expected, "{text}");
             assert_eq!(names.name(expected).unwrap().to_string(), shown);
         }
-        assert_eq!((names.len(), names.name(6)), (6, None));
+        assert_eq!((names.len(), names.name(7)), (7, None));
     }
 
     #[test]

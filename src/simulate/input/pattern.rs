@@ -250,7 +250,7 @@ fn edge(start: Nanos, limit: &Limit, played: &mut Played) -> Result<(), Full> {
     let client = played.client(ONE)?;
     let window = limit.fill_nanos();
     let before = limit.rate().interval_nanos() / 2;
-    let edge = (start + before).div_ceil(window).max(1) * window;
+    let edge = (start + before).div_ceil(window) * window;
     let burst = u64::from(limit.burst().tickets());
     played.steps(edge - before, 0, burst, client)?;
     played.steps(edge, 0, burst, client)
@@ -280,16 +280,19 @@ fn player(
     let mut passed = random.between(0, PLAYERS_COME_WITHIN.min(duration));
     while passed < duration {
         played.push(start + passed, client)?;
-        let pause = if random.below(QUICK_ONE_IN) == 0 {
-            random.between(QUICK.0, QUICK.1)
-        } else {
-            random
-                .log_normal(READING_MEDIAN_NANOS, READING_SIGMA)
-                .clamp(READING.0, READING.1)
-        };
-        passed += pause;
+        passed += pause(&mut random);
     }
     Ok(())
+}
+
+/// From one turn of a player to the next.
+fn pause(random: &mut Random) -> Nanos {
+    if random.below(QUICK_ONE_IN) == 0 {
+        return random.between(QUICK.0, QUICK.1);
+    }
+    random
+        .log_normal(READING_MEDIAN_NANOS, READING_SIGMA)
+        .clamp(READING.0, READING.1)
 }
 
 #[cfg(test)]

@@ -215,6 +215,7 @@ mod tests {
         let mut reorder = Reorder::bounded(1_000_000, 10);
         let (told, late) = run(&mut reorder, &[77; 1_000]);
         assert_eq!((told, late), (sorted(&[77; 1_000]), 0));
+        assert!(reorder.is_late(76) && !reorder.is_late(77));
     }
 
     proptest! {

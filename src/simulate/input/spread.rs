@@ -60,7 +60,6 @@ impl Spread {
         self.waiting.push(entry.client);
         if self.waiting.len() == self.waiting_max {
             self.finish(out);
-            self.open = false;
         }
     }
 

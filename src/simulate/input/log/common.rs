@@ -140,6 +140,13 @@ mod tests {
                 "192.0.2.7",
                 "/",
             ),
+            // What nginx writes of whoever comes through a unix socket; a request of HTTP/0.9.
+            (
+                r#"unix: - - [30/Nov/2026:16:16:35 +0000] "GET /old" 200 5"#,
+                1_796_055_395,
+                "unix:",
+                "/old",
+            ),
             // What nginx writes of a TLS handshake sent to a plain port, and of an empty connection.
             (
                 r#"192.0.2.1 - - [30/Nov/2026:16:16:35 +0000] "\x16\x03\x01" 400 157 "-" "-""#,

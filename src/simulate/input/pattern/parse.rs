@@ -152,8 +152,7 @@ impl Part<'_> {
     }
 
     fn count(self) -> Result<u64, PatternError> {
-        let is_plain = self.text.bytes().all(|b| b.is_ascii_digit());
-        let count = self.text.parse().ok().filter(|n| is_plain && *n >= 1);
+        let count = self.text.parse().ok().filter(|n| *n >= 1);
         count.ok_or_else(|| self.wrong(COUNT))
     }
 
