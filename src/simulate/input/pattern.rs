@@ -51,7 +51,7 @@ const PLAYERS_COME_WITHIN: Nanos = 30 * SECONDS;
 const READING_MEDIAN_NANOS: f64 = 24.5e9;
 const READING_SIGMA: f64 = 0.55;
 /// Nobody reads and types faster, and nobody who is longer away is still at it.
-const READING: (Nanos, Nanos) = (3 * SECONDS, 300 * SECONDS);
+const READING: (Nanos, Nanos) = (5 * SECONDS, 180 * SECONDS);
 /// One turn in so many follows quickly: a slip put right, a look around after a step.
 const QUICK_ONE_IN: u64 = 8;
 const QUICK: (Nanos, Nanos) = (400 * MILLIS, 1_500 * MILLIS);

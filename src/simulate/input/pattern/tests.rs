@@ -132,6 +132,7 @@ fn players_come_and_stay() {
             .eq(few.iter().map(|(at, _)| *at))
     );
     let short = play("players:50:1s", &limit);
+    assert!(short.len() >= 50, "everybody comes");
     assert!(short.iter().all(|(at, _)| *at < SECONDS));
 }
 
