@@ -36,7 +36,8 @@ const LINES_PER_LOOK: u64 = 16_384;
 pub struct Log {
     /// None is standard input.
     pub file: Option<PathBuf>,
-    /// How much later than its moment a line may come: see [`Reorder`].
+    /// How much later than its moment a request may stand in the log, 60 s by default.
+    /// What comes later is counted and left out.
     pub reorder: Nanos,
     /// Bits of an IPv6 address that make one client.
     pub ipv6_prefix: u8,
