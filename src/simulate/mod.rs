@@ -2,5 +2,5 @@
 //! limit a rate. Serves nobody, asks no clock and changes nothing but the files it is
 //! told to write.
 
-pub mod run;
 pub mod input;
+pub mod run;
