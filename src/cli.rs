@@ -29,6 +29,7 @@ use crate::settings::{
     CostOf, ForwardedFor, LimitFor, ListenAt, LogClient, LogFormat, Origin, Probe, QueueOrder,
     Variable, count, duration, header_name, host_name, size,
 };
+use crate::simulate::options::SimulateArgs;
 
 /// Where the demo's status page is when nothing else was said.
 const DEMO_ADMIN: &str = "127.0.0.1:8788";
@@ -61,6 +62,8 @@ pub enum Command {
         #[arg(value_name = "URL", default_value = "http://127.0.0.1:8787")]
         target: Target,
     },
+    /// Run an access log or a pattern of traffic through every rate-limit algorithm, and show who would have been let in
+    Simulate(Box<SimulateArgs>),
     /// Write a script that completes command lines
     Completions {
         /// The shell that is to run it
@@ -340,11 +343,25 @@ impl Cli {
             }
             Command::Engine
             | Command::Health { .. }
+            | Command::Simulate(_)
             | Command::Completions { .. }
             | Command::Man => {}
         }
         (command, settings)
     }
+}
+
+/// The process's own command line, fit to be typed again.
+pub fn as_typed() -> String {
+    let words = std::env::args_os().skip(1);
+    let words = words.map(|word| word.to_string_lossy().into_owned());
+    let words = std::iter::once("kidoban".to_owned()).chain(words);
+    let quoted = words.map(|word| match shlex::try_quote(&word) {
+        Ok(quoted) => quoted.into_owned(),
+        // No shell can hand over a zero byte.
+        Err(_) => word,
+    });
+    quoted.collect::<Vec<_>>().join(" ")
 }
 
 /// The definition of the command line, for whoever describes it.

@@ -3,13 +3,12 @@
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use kidoban::cli::{Cli, Command, Options, Setting};
+use kidoban::cli::{self, Cli, Command, Options, Setting};
 use kidoban::config::{self, Config, Role};
 use kidoban::engine::launcher;
 use kidoban::engine::process::{EngineCommand, NotRunnable};
-use kidoban::health;
 use kidoban::run::{self, Shown, StartError};
-use kidoban::{demo, log, man, systemd};
+use kidoban::{demo, health, log, man, simulate, systemd};
 
 /// The system's own gives back only what lies at its end, and keeps megabytes after a flood.
 #[global_allocator]
@@ -19,12 +18,13 @@ fn main() -> ExitCode {
     launcher::become_engine_if_asked();
     let (command, settings) = Cli::read();
     let outcome = match command {
-        Command::Engine => demo::engine::run(io::stdin().lock(), io::stdout().lock())
-            .map(|()| ExitCode::SUCCESS)
-            .map_err(|error| StartError::System("go on", error)),
+        Command::Engine => done(demo::engine::run(io::stdin().lock(), io::stdout().lock())),
         Command::Health { target } => in_a_runtime(health::tell(&target)),
-        Command::Completions { shell } => written(man::completions(shell, io::stdout())),
-        Command::Man => written(man::man(io::stdout())),
+        Command::Simulate(args) => {
+            simulate::simulate(&args, &cli::as_typed()).map_err(StartError::from)
+        }
+        Command::Completions { shell } => done(man::completions(shell, io::stdout())),
+        Command::Man => done(man::man(io::stdout())),
         Command::Serve(serve) => start(Role::Serve, &serve.options, settings, |open_files_soft| {
             config::decide_engine(&serve.engine, &serve.options, open_files_soft)
         }),
@@ -60,10 +60,10 @@ fn start(
     in_a_runtime(run::run(config, engine, role, passed, shown))?
 }
 
-fn written(outcome: io::Result<()>) -> Result<ExitCode, StartError> {
+fn done(outcome: io::Result<()>) -> Result<ExitCode, StartError> {
     outcome
         .map(|()| ExitCode::SUCCESS)
-        .map_err(|error| StartError::System("write", error))
+        .map_err(|error| StartError::System("go on", error))
 }
 
 fn in_a_runtime<T>(work: impl Future<Output = T>) -> Result<T, StartError> {

@@ -34,6 +34,7 @@ use crate::metrics::Metrics;
 use crate::request::Gateway;
 use crate::server;
 use crate::settings::ListenAt;
+use crate::simulate::SimulateError;
 use crate::static_files::{ReadError, StaticFiles};
 use crate::systemd::{Manager, Passed, Unusable};
 use crate::tally::Tally;
@@ -71,6 +72,9 @@ pub enum StartError {
     /// Everything else that the operating system refuses.
     #[error("cannot {0}: {1}")]
     System(&'static str, io::Error),
+    /// `simulate` has nothing to show.
+    #[error(transparent)]
+    Simulate(#[from] SimulateError),
     /// `RUST_LOG`.
     #[error("{0}")]
     Log(String),
@@ -80,7 +84,10 @@ impl StartError {
     /// The process's exit code.
     pub fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
-            Self::Contradictions(_) | Self::Log(_) | Self::Systemd(Unusable::Variable { .. }) => 2,
+            Self::Contradictions(_)
+            | Self::Log(_)
+            | Self::Simulate(_)
+            | Self::Systemd(Unusable::Variable { .. }) => 2,
             Self::Engine(NotRunnable::NotFound(..)) => 127,
             Self::Engine(NotRunnable::NotExecutable(_)) => 126,
             Self::NeverRan(Ended::NeverRan { code, .. }) => *code,

@@ -41,6 +41,11 @@ impl Rate {
     pub fn interval_nanos(&self) -> u64 {
         self.interval.get()
     }
+
+    /// As the operator wrote it, fit to be given again.
+    pub fn given(&self) -> &str {
+        &self.given
+    }
 }
 
 /// As a person reads it: `2 turns/sec`, or what was written when it names its own unit.

@@ -1,6 +1,98 @@
 //! `kidoban simulate`: an access log or a pattern of traffic, run through every way to
 //! limit a rate. Serves nobody, asks no clock and changes nothing but the files it is
 //! told to write.
+//!
+//! [`options`] says what, [`input`] gives arrivals in order of time, [`run`] decides on
+//! each with every algorithm of [`logic::limiter`](crate::logic::limiter) and measures,
+//! [`output`] shows it. [`advise`](mod@advise) looks for limits instead of trying one.
 
+pub mod advise;
 pub mod input;
+pub mod options;
+pub mod output;
+pub mod preset;
+mod progress;
 pub mod run;
+pub mod strip;
+
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+use crate::logic::limiter::Algorithm;
+use input::{InputError, Progress};
+use options::{Form, SimulateArgs};
+use output::place::{self, PlaceError};
+use output::{csv, json, table};
+use progress::Bar;
+use run::Run;
+
+/// Why there is nothing to show. Each names the flag.
+#[derive(Debug, thiserror::Error)]
+pub enum SimulateError {
+    /// `--rate` and `--burst` do not go together.
+    #[error("--rate, --burst: {0}")]
+    Limit(String),
+    /// Nothing came, or it could not be read.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// Standard input cannot be read twice.
+    #[error("--advise reads the log twice, and --log - can be read once: takes a file")]
+    Once,
+    /// A file that cannot be written.
+    #[error(transparent)]
+    Place(#[from] PlaceError),
+    /// Standard output.
+    #[error("cannot write: {0}")]
+    Stdout(#[source] io::Error),
+}
+
+/// All of it, from the reading to the showing. `command` is the command line, as typed.
+///
+/// # Errors
+/// [`SimulateError`]; then nothing was shown and no file was written.
+pub fn simulate(args: &SimulateArgs, command: &str) -> Result<ExitCode, SimulateError> {
+    let limit = args.limit().map_err(SimulateError::Limit)?;
+    let input = args.input();
+    if args.advise().is_some() && input.is_stdin() {
+        return Err(SimulateError::Once);
+    }
+    for (flag, file) in [("--svg", args.svg()), ("--html", args.html())] {
+        if let Some(file) = file {
+            place::check(flag, file)?;
+        }
+    }
+
+    let bar = Bar::new();
+    let mut watch = |progress: Progress| bar.show(progress);
+    let mut run = Run::new(&limit, &Algorithm::ALL);
+    let told = input::read(&input, &limit, &mut watch, &mut |arrival| {
+        run.arrive(arrival.at, arrival.client);
+    })?;
+    let summary = run.finish();
+    let advice = args
+        .advise()
+        .map(|share| advise::advise(&input, &limit, share, &mut watch))
+        .transpose()?;
+    drop(bar);
+
+    let notes = told.notes();
+    let shown = match args.form() {
+        Form::Table => {
+            let about = table::About {
+                limit: &limit,
+                preset: args.preset(),
+                notes: &notes,
+            };
+            table::table(&about, &summary, advice.as_ref())
+        }
+        Form::Csv => csv::csv(&summary),
+        Form::Json => json::json(command, &summary, advice.as_ref()),
+    };
+    match io::stdout().lock().write_all(shown.as_bytes()) {
+        // Whoever reads has seen enough: head, less.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(SimulateError::Stdout(error))
+        }
+        _ => Ok(ExitCode::SUCCESS),
+    }
+}

@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use crate::logic::bucket::{Limit, Nanos};
 use crate::logic::limiter::{Algorithm, Limiter, Verdict};
+use crate::simulate::strip::Strip;
 
-use lanes::Lanes;
+pub(super) use lanes::Lanes;
 use recent::Recent;
 
 mod lanes;
@@ -59,6 +60,8 @@ pub struct Summary {
     pub clients: u64,
     /// One for each algorithm, in the order they were asked for.
     pub outcomes: Vec<Outcome>,
+    /// All of it as one line for each algorithm.
+    pub strip: Strip,
 }
 
 /// A run that goes on: arrivals go in one after the other, and a [`Summary`] comes out.
@@ -72,6 +75,7 @@ pub struct Run {
     /// Turns that are served later than they came: when, whose, and by which lane.
     waiting: BinaryHeap<Reverse<(Nanos, u32, u8)>>,
     recent: Recent,
+    strip: Strip,
     arrivals: u64,
 }
 
@@ -109,6 +113,7 @@ impl Run {
             refused: Vec::new(),
             waiting: BinaryHeap::new(),
             recent: Recent::new(limit.fill_nanos()),
+            strip: Strip::default(),
             arrivals: 0,
         }
     }
@@ -161,6 +166,9 @@ impl Run {
             self.serve_waiting(arrived.at);
             self.recent
                 .served(arrived.at, arrived.client, arrived.served);
+            let delayed = arrived.served.neither(arrived.refused, self.lanes.len());
+            self.strip
+                .add(arrived.at, arrived.served, delayed, arrived.refused);
         }
         self.batch = batch;
     }
@@ -191,6 +199,7 @@ impl Run {
                 .filter(|asked| *asked > 0)
                 .count() as u64,
             outcomes: outcomes.map(|(n, lane)| self.outcome(n, lane)).collect(),
+            strip: self.strip,
         }
     }
 

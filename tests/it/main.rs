@@ -47,6 +47,7 @@ mod protocol;
 mod rate_limit;
 mod readme;
 mod shutdown;
+mod simulate;
 mod slowhttptest;
 mod soak;
 mod static_files;

@@ -12,6 +12,7 @@ pub mod time;
 pub mod told;
 
 use std::io;
+use std::time::Duration;
 
 use crate::logic::bucket::{Limit, Nanos};
 
@@ -38,6 +39,13 @@ pub enum Input {
     Log(Log),
 }
 
+impl Input {
+    /// Whether it can be read but once.
+    pub fn is_stdin(&self) -> bool {
+        matches!(self, Self::Log(log) if log.file.is_none())
+    }
+}
+
 /// How far a log is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Progress {
@@ -47,6 +55,11 @@ pub struct Progress {
     pub bytes: u64,
     /// Its size, where it has one.
     pub of_bytes: Option<u64>,
+}
+
+/// A duration of the command line.
+pub fn nanos(duration: Duration) -> Nanos {
+    Nanos::try_from(duration.as_nanos()).unwrap_or(Nanos::MAX)
 }
 
 /// Why there are no arrivals, or not all of them.

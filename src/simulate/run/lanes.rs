@@ -27,14 +27,14 @@ const SPREAD: [[u32; BITS]; 1 << BITS] = {
 
 /// Some of a run's algorithms: bit n is algorithm n's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Lanes(u16);
+pub(in crate::simulate) struct Lanes(u16);
 
 const _: () = assert!(LANES <= u16::BITS as usize, "a bit for each algorithm");
 
 impl Lanes {
-    pub(super) const NONE: Self = Self(0);
+    pub(in crate::simulate) const NONE: Self = Self(0);
 
-    pub(super) fn only(lane: u8) -> Self {
+    pub(in crate::simulate) fn only(lane: u8) -> Self {
         Self(1 << lane)
     }
 
@@ -42,8 +42,18 @@ impl Lanes {
         self.0 |= 1 << lane;
     }
 
-    pub(super) fn has(self, lane: u8) -> bool {
+    pub(in crate::simulate) fn has(self, lane: u8) -> bool {
         self.0 >> lane & 1 == 1
+    }
+
+    /// Those of either.
+    pub(in crate::simulate) fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Those of neither, of so many in all.
+    pub(super) fn neither(self, other: Self, lanes: usize) -> Self {
+        Self(!(self.0 | other.0) & ((1 << lanes) - 1))
     }
 
     /// One for each lane that is in the set, and none for the others.
