@@ -1,0 +1,153 @@
+//! The picture of a run: what arrived, drawn once for each algorithm on one time axis. Here is
+//! what is in it; [`layout`] says where, [`svg`] writes it down. Few arrivals are dots, many
+//! are bars; the noisiest clients get lanes of their own. Nothing here counts by a rule of its
+//! own: verdicts and states are those of [`limiter`](crate::logic::limiter).
+
+use crate::logic::bucket::{Limit, Nanos};
+use crate::logic::limiter::{Algorithm, Verdict};
+
+pub mod axis;
+mod bins;
+mod lanes;
+mod layout;
+mod live;
+mod markup;
+mod sketch;
+mod state;
+mod story;
+pub mod svg;
+mod words;
+
+pub use bins::Bar;
+pub use sketch::Sketch;
+pub use state::{State, Window};
+pub use story::{Numbers, Worst};
+
+pub(super) use layout::Layout;
+pub(super) use markup::Markup;
+
+use lanes::Whose;
+
+/// How many algorithms there are: verdicts come in arrays of this length, in the order of
+/// [`Algorithm::ALL`].
+pub const ALGORITHMS: usize = Algorithm::ALL.len();
+
+/// What moments count from, and so how they are named on the axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moments {
+    /// A pattern's own beginning: `9.5 s`.
+    SinceStart,
+    /// 1970-01-01T00:00:00Z: `14:30:05`, in UTC.
+    SinceEpoch,
+}
+
+/// What the picture says about the run beside what it counted itself.
+pub struct About<'a> {
+    /// The command line, as it was typed.
+    pub command: &'a str,
+    /// What every algorithm was given.
+    pub limit: &'a Limit,
+    /// What moments count from.
+    pub moments: Moments,
+    /// What a client is called.
+    pub name: &'a dyn Fn(u32) -> String,
+    /// Each algorithm's fullest window, in the order of [`Algorithm::ALL`], where the run has
+    /// looked for it. Asked for only where there are more arrivals than are kept here.
+    pub worst: Option<[Option<Worst>; ALGORITHMS]>,
+}
+
+/// One arrival.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// When.
+    pub at: Nanos,
+    /// Who.
+    pub client: u32,
+}
+
+/// The contents of one picture.
+#[derive(Clone, Debug)]
+pub struct Figure {
+    pub(super) command: String,
+    pub(super) limit: Limit,
+    pub(super) moments: Moments,
+    /// All arrivals, drawn one by one or not.
+    pub(super) asked: u64,
+    pub(super) clients: u64,
+    /// The time axis: its first moment, and its last.
+    pub(super) from: Nanos,
+    pub(super) to: Nanos,
+    /// Every arrival in order, unless they were too many.
+    pub(super) kept: Option<Vec<Asked>>,
+    pub(super) lanes: Vec<Lane>,
+    /// The width of a bar, where there are bars and no dots.
+    pub(super) bar_nanos: Option<Nanos>,
+    /// One for each algorithm, in order.
+    pub(super) rows: Vec<Row>,
+}
+
+/// A strip of each row: one client, or several together.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Lane {
+    pub(super) name: String,
+    pub(super) whose: Whose,
+    /// The same arrivals before any verdict.
+    pub(super) asked: Marks,
+}
+
+/// What one algorithm made of the arrivals.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Row {
+    pub(super) algorithm: Algorithm,
+    pub(super) numbers: Numbers,
+    /// As many as the figure has lanes.
+    pub(super) drawn: Vec<Drawn>,
+}
+
+/// One lane of a row.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Drawn {
+    pub(super) marks: Marks,
+    /// The client's state over time; none where a lane is several clients', or where
+    /// the arrivals were too many to keep.
+    pub(super) state: Option<State>,
+    /// The fullest window, in the lane where it is to be seen.
+    pub(super) worst: Option<Worst>,
+}
+
+/// Arrivals, as they are drawn.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Marks {
+    /// Each for itself, in order of time.
+    Dots(Vec<Dot>),
+    /// Counted, in order of time.
+    Bars(Vec<Bar>),
+}
+
+/// One arrival and its verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Dot {
+    pub(super) at: Nanos,
+    pub(super) verdict: Verdict,
+}
+
+impl Figure {
+    /// Runs every algorithm over a few arrivals and draws them. `asked` is in order of time.
+    ///
+    /// For more than fit into memory, and for those that were decided on already, there is
+    /// [`Sketch`].
+    pub fn draw(asked: &[Asked], about: &About) -> Self {
+        let mut sketch = Sketch::new();
+        let mut limiters = Algorithm::ALL.map(|algorithm| algorithm.start(about.limit));
+        for one in asked {
+            let verdicts = limiters
+                .each_mut()
+                .map(|limiter| limiter.decide(one.client, one.at));
+            sketch.add(one.at, one.client, &verdicts);
+        }
+        sketch.finish(about)
+    }
+}
+
+#[cfg(test)]
+mod tests;

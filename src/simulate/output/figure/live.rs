@@ -1,0 +1,390 @@
+//! What changes when the limit does: the marks, the curve, the windows, the bracket and the
+//! numbers. `page/draw.js` does the same in a page, and a test holds the two
+//! together to the letter: whoever changes one changes the other.
+
+use crate::logic::bucket::{Limit, Nanos};
+use crate::logic::limiter::Verdict;
+
+use super::axis::length;
+use super::layout::{Frame, Layout, PITCH, RADIUS, pile};
+use super::markup::{Markup, Px};
+use super::state::{State, Window};
+use super::story::{Numbers, Worst};
+use super::words;
+use super::{Bar, Dot, Drawn, Marks};
+
+/// A window narrower than this has no room for its count.
+const LABEL_WIDTH_MIN: f64 = 46.0;
+/// Edges closer than this would be a grey area.
+const EDGES_APART_MIN: f64 = 4.0;
+/// A letter of the bracket's words, about.
+const LETTER_WIDTH: f64 = 6.3;
+/// A bracket is never narrower, so that it can be seen.
+const BRACKET_WIDTH_MIN: f64 = 4.0;
+
+/// The contents of one lane.
+pub(super) fn lane(
+    markup: &mut Markup,
+    layout: &Layout,
+    frame: &Frame,
+    limit: &Limit,
+    numbers: &Numbers,
+    drawn: &Drawn,
+) {
+    if let Some(state) = &drawn.state {
+        curve(markup, layout, frame, state);
+        windows(markup, layout, frame, limit, state);
+    }
+    match &drawn.marks {
+        Marks::Dots(dots) => self::dots(markup, layout, frame, dots),
+        Marks::Bars(bars) => self::bars(markup, layout, frame, bars),
+    }
+    if let Some(worst) = &drawn.worst {
+        bracket(markup, layout, frame, limit, numbers, worst);
+    }
+}
+
+/// The lines beside a row: how many were let in, and how many not.
+pub(super) fn numbers(markup: &mut Markup, layout: &Layout, numbers: &Numbers) {
+    let x = Px(layout.margin);
+    markup.open("text", &[("class", &"numbers"), ("x", &x), ("y", &33)]);
+    markup.words("tspan", &[("class", &"ink-in")], &words::count(numbers.let_in));
+    markup.words("tspan", &[], " let in, ");
+    markup.words("tspan", &[("class", &"ink-no")], &words::count(numbers.refused));
+    markup.words("tspan", &[], " refused");
+    if numbers.later > 0 {
+        let wait = format!(", up to {} late", length(numbers.longest_wait));
+        markup.words("tspan", &[("class", &"faint")], &wait);
+    }
+    markup.raw("</text>");
+}
+
+/// Straight pieces only: where it bends, and no more than four points a pixel.
+fn curve(markup: &mut Markup, layout: &Layout, frame: &Frame, state: &State) {
+    let height = frame.curve_bottom - frame.curve_top;
+    let points: Vec<(f64, f64)> = state
+        .curve
+        .iter()
+        .map(|&(at, level)| {
+            let y = frame.curve_bottom - level / state.full * height;
+            (layout.x(at), y)
+        })
+        .collect();
+    let points = straightened(&thinned(&points));
+    let (Some(first), Some(last)) = (points.first(), points.last()) else {
+        return;
+    };
+    let mut line = String::new();
+    for (n, (x, y)) in points.iter().enumerate() {
+        let step = if n == 0 { 'M' } else { 'L' };
+        line.push_str(&format!("{step}{} {}", Px(*x), Px(*y)));
+    }
+    let base = Px(frame.curve_bottom);
+    let area = format!("{line}L{} {base}L{} {base}Z", Px(last.0), Px(first.0));
+    markup.empty("path", &[("class", &"area"), ("d", &area)]);
+    let top = Px(frame.curve_top);
+    let full = format!("M{} {top}H{}", Px(layout.left), Px(layout.right));
+    markup.empty("path", &[("class", &"full"), ("d", &full)]);
+    markup.empty("path", &[("class", &"curve"), ("d", &line)]);
+    markup.words(
+        "text",
+        &[
+            ("class", &"scale"),
+            ("x", &Px(layout.right + 5.0)),
+            ("y", &Px(frame.curve_top + 4.0)),
+        ],
+        &Px(state.full).to_string(),
+    );
+}
+
+/// Of the points in one column of pixels the first, the lowest, the highest and the last.
+fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let mut kept = Vec::new();
+    let same_column = |a: &(f64, f64), b: &(f64, f64)| a.0.floor() == b.0.floor();
+    for column in points.chunk_by(same_column) {
+        let mut least = 0;
+        let mut most = 0;
+        for (n, point) in column.iter().enumerate() {
+            if point.1 < column[least].1 {
+                least = n;
+            }
+            if point.1 > column[most].1 {
+                most = n;
+            }
+        }
+        let mut corners = [0, least, most, column.len() - 1];
+        corners.sort_unstable();
+        for (n, corner) in corners.iter().enumerate() {
+            if n == 0 || corners[n - 1] != *corner {
+                kept.push(column[*corner]);
+            }
+        }
+    }
+    kept
+}
+
+/// Without the points that lie on the line between their neighbours.
+fn straightened(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let mut kept: Vec<(f64, f64)> = Vec::new();
+    for (n, point) in points.iter().enumerate() {
+        let (Some(before), Some(after)) = (kept.last(), points.get(n + 1)) else {
+            kept.push(*point);
+            continue;
+        };
+        let (across, down) = (after.0 - before.0, after.1 - before.1);
+        let bend = (point.0 - before.0) * down - (point.1 - before.1) * across;
+        if bend.abs() > 0.1 * (across.abs() + down.abs()) {
+            kept.push(*point);
+        }
+    }
+    kept
+}
+
+/// The edges of windows with what was let in between them; or how far back it looks.
+fn windows(markup: &mut Markup, layout: &Layout, frame: &Frame, limit: &Limit, state: &State) {
+    let y = Px(frame.labels);
+    if let Some((from, to)) = state.looks_back {
+        let (begin, end) = (layout.x(from), layout.x(to));
+        let back = format!(
+            "M{x} {top}V{bottom}M{x} {y}H{begin}m5 -3l-5 3l5 3",
+            x = Px(end),
+            top = Px(frame.dots_top),
+            bottom = Px(frame.labels + 4.0),
+            begin = Px(begin),
+        );
+        markup.empty("path", &[("class", &"back"), ("d", &back)]);
+        let words = format!("looks back {}", length(to - from));
+        label(markup, (begin + end) / 2.0, frame.labels, &words, layout);
+    }
+    let apart = state.windows.windows(2);
+    let apart = apart.map(|pair| layout.x(pair[1].from) - layout.x(pair[0].from));
+    if apart.fold(f64::INFINITY, f64::min) < EDGES_APART_MIN {
+        return;
+    }
+    for (n, window) in state.windows.iter().enumerate() {
+        let ends_alone = state
+            .windows
+            .get(n + 1)
+            .is_none_or(|next| next.from != window.to);
+        self::window(markup, layout, frame, limit, window, ends_alone);
+    }
+}
+
+fn window(
+    markup: &mut Markup,
+    layout: &Layout,
+    frame: &Frame,
+    limit: &Limit,
+    window: &Window,
+    ends_alone: bool,
+) {
+    let (begin, end) = (layout.x(window.from), layout.x(window.to));
+    let mut edges = vec![window.from];
+    if ends_alone {
+        edges.push(window.to);
+    }
+    for edge in edges {
+        let x = layout.x(edge);
+        if layout.holds(edge) && x > layout.left {
+            let top = Px(frame.dots_top - 2.0);
+            let edge = format!("M{} {top}V{}", Px(x), Px(frame.labels + 4.0));
+            markup.empty("path", &[("class", &"edge"), ("d", &edge)]);
+        }
+    }
+    if end - begin >= LABEL_WIDTH_MIN {
+        let span = format!(
+            "M{} {y}H{}",
+            Px(begin + 2.0),
+            Px(end - 2.0),
+            y = Px(frame.labels)
+        );
+        markup.empty("path", &[("class", &"span"), ("d", &span)]);
+        let burst = u64::from(limit.burst().tickets());
+        let words = format!("{} of {}", words::count(window.let_in), words::count(burst));
+        label(markup, (begin + end) / 2.0, frame.labels, &words, layout);
+    }
+}
+
+/// Words in the middle of a line, moved in from the ends of the plot.
+fn label(markup: &mut Markup, middle: f64, line: f64, words: &str, layout: &Layout) {
+    let half = letters(words) * LETTER_WIDTH / 2.0;
+    let x = middle.min(layout.right - half).max(layout.left + half);
+    markup.words(
+        "text",
+        &[("class", &"label"), ("x", &Px(x)), ("y", &Px(line + 4.0))],
+        words,
+    );
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a few dozen letters")]
+fn letters(words: &str) -> f64 {
+    words.chars().count() as f64
+}
+
+/// Each arrival in its place: filled if let in, hollow if refused; one that waits is a
+/// point with a line to where it is served.
+fn dots(markup: &mut Markup, layout: &Layout, frame: &Frame, dots: &[Dot]) {
+    let moments: Vec<f64> = dots.iter().map(|dot| layout.x(dot.at)).collect();
+    let heights = heights(frame, &moments);
+    let placed = || {
+        let places = moments.iter().zip(&heights);
+        dots.iter().zip(places).map(|(dot, (x, y))| (dot, *x, *y))
+    };
+    for (dot, x, y) in placed() {
+        if let Verdict::Delayed(until) = dot.verdict {
+            let wait = format!("M{} {}H{}", Px(x), Px(y), Px(layout.x(until)));
+            markup.empty("path", &[("class", &"wait"), ("d", &wait)]);
+        }
+    }
+    for (dot, x, y) in placed() {
+        let (class, x, radius) = match dot.verdict {
+            Verdict::Admitted => ("in", x, RADIUS),
+            Verdict::Refused => ("no", x, RADIUS - 0.6),
+            Verdict::Delayed(until) if layout.holds(until) => ("in", layout.x(until), RADIUS),
+            // Served after the end of the picture.
+            Verdict::Delayed(until) => ("in beyond", layout.x(until), RADIUS),
+        };
+        circle(markup, class, x, y, radius);
+    }
+}
+
+/// The same arrivals before any verdict. Stands still.
+pub(super) fn arrived(markup: &mut Markup, layout: &Layout, frame: &Frame, asked: &Marks) {
+    match asked {
+        Marks::Dots(dots) => {
+            let moments: Vec<f64> = dots.iter().map(|dot| layout.x(dot.at)).collect();
+            for (x, y) in moments.iter().zip(heights(frame, &moments)) {
+                circle(markup, "ask", *x, y, RADIUS - 0.4);
+            }
+        }
+        Marks::Bars(bars) => {
+            let most = bars.iter().map(|bar| bar.asked()).max().unwrap_or(0);
+            stacked(markup, layout, frame, bars, most, "bar-ask", |bar| (0, bar.asked()));
+            scale(markup, layout, frame, most);
+        }
+    }
+}
+
+/// How high each dot lies: one on top of the other, closer together when they are many.
+fn heights(frame: &Frame, moments: &[f64]) -> Vec<f64> {
+    let levels = pile(moments);
+    let room = frame.dots_bottom - frame.dots_top - PITCH;
+    let highest = levels.iter().copied().max().unwrap_or(0);
+    #[expect(clippy::cast_precision_loss, reason = "a pile of a few hundred")]
+    let pitch = if highest > 0 {
+        PITCH.min(room / highest as f64)
+    } else {
+        PITCH
+    };
+    let bottom = frame.dots_bottom - PITCH / 2.0;
+    #[expect(clippy::cast_precision_loss, reason = "a pile of a few hundred")]
+    let heights = levels.iter().map(|level| bottom - *level as f64 * pitch);
+    heights.collect()
+}
+
+fn circle(markup: &mut Markup, class: &str, x: f64, y: f64, radius: f64) {
+    markup.empty(
+        "circle",
+        &[
+            ("class", &class),
+            ("cx", &Px(x)),
+            ("cy", &Px(y)),
+            ("r", &Px(radius)),
+        ],
+    );
+}
+
+/// Counts on top of each other: let in at once, let in later, refused.
+fn bars(markup: &mut Markup, layout: &Layout, frame: &Frame, bars: &[Bar]) {
+    let most = bars.iter().map(|bar| bar.asked()).max().unwrap_or(0);
+    let parts: [(&str, fn(&Bar) -> (u64, u64)); 3] = [
+        ("bar-in", |bar| (0, bar.now)),
+        ("bar-late", |bar| (bar.now, bar.later)),
+        ("bar-no", |bar| (bar.now + bar.later, bar.refused)),
+    ];
+    for (class, part) in parts {
+        stacked(markup, layout, frame, bars, most, class, part);
+    }
+    scale(markup, layout, frame, most);
+}
+
+/// One part of all bars: what is below it, and how high it is.
+fn stacked(
+    markup: &mut Markup,
+    layout: &Layout,
+    frame: &Frame,
+    bars: &[Bar],
+    most: u64,
+    class: &str,
+    part: fn(&Bar) -> (u64, u64),
+) {
+    let height = frame.dots_bottom - frame.dots_top;
+    let high = |count: u64| frame.dots_bottom - share(count, most) * height;
+    let mut shape = String::new();
+    for bar in bars {
+        let (below, count) = part(bar);
+        if count == 0 {
+            continue;
+        }
+        shape.push_str(&format!(
+            "M{x} {bottom}V{top}H{end}V{bottom}Z",
+            x = Px(layout.x(bar.from)),
+            bottom = Px(high(below)),
+            top = Px(high(below + count)),
+            end = Px(layout.bar_end(bar.from)),
+        ));
+    }
+    markup.empty("path", &[("class", &class), ("d", &shape)]);
+}
+
+/// How much the highest bar is.
+fn scale(markup: &mut Markup, layout: &Layout, frame: &Frame, most: u64) {
+    let (x, y) = (Px(layout.right + 5.0), Px(frame.dots_top + 4.0));
+    markup.words(
+        "text",
+        &[("class", &"scale"), ("x", &x), ("y", &y)],
+        &words::count(most),
+    );
+}
+
+#[expect(clippy::cast_precision_loss, reason = "for drawing")]
+fn share(count: u64, of: u64) -> f64 {
+    count as f64 / of as f64
+}
+
+/// Over the fullest window, and in alarm where it is fuller than the limit.
+fn bracket(
+    markup: &mut Markup,
+    layout: &Layout,
+    frame: &Frame,
+    limit: &Limit,
+    numbers: &Numbers,
+    worst: &Worst,
+) {
+    let is_over = worst.count > u64::from(limit.burst().tickets());
+    let over = if is_over { " over" } else { "" };
+    let to: Nanos = worst.from.saturating_add(limit.fill_nanos());
+    let begin = layout.x(worst.from);
+    let end = layout.x(to).max(begin + BRACKET_WIDTH_MIN);
+    let (y, foot) = (Px(frame.bracket), Px(frame.bracket + 4.0));
+    let mut shape = format!("M{} {foot}V{y}H{}", Px(begin), Px(end));
+    if layout.holds(to) {
+        shape.push_str(&format!("V{foot}"));
+    }
+    let class = format!("worst{over}");
+    markup.empty("path", &[("class", &class), ("d", &shape)]);
+    let words = words::worst_window(worst, numbers, limit);
+    let overflows = begin + letters(&words) * LETTER_WIDTH > layout.right;
+    let (anchor, x) = if overflows { ("end", layout.right) } else { ("start", begin) };
+    let class = format!("said{over}");
+    markup.words(
+        "text",
+        &[
+            ("class", &class),
+            ("x", &Px(x)),
+            ("y", &Px(frame.bracket - 4.0)),
+            ("text-anchor", &anchor),
+        ],
+        &words,
+    );
+}

@@ -1,0 +1,356 @@
+//! Takes arrivals in one by one, with their verdicts, and makes a [`Figure`] of them at the
+//! end. Memory is bounded by clients, not by arrivals: the first few are kept one by one, all
+//! are counted in bars, and of the noisiest clients so many have bars of their own.
+
+use super::bins::{self, Bar};
+use super::lanes::{self, Whose};
+use super::story::{self, Numbers, Worst};
+use super::{About, ALGORITHMS, Asked, Dot, Drawn, Figure, Lane, Marks, Moments, Row, state};
+use crate::logic::bucket::Nanos;
+use crate::logic::limiter::{Algorithm, Verdict};
+
+/// Arrivals that are kept one by one, so that a page can run them again.
+pub const KEPT_MAX: usize = 5_000;
+/// Clients that have bars of their own while arrivals come in.
+const CANDIDATES: usize = 16;
+/// A newcomer needs this many more arrivals than the quietest candidate to take its place,
+/// so that equals do not keep throwing each other out.
+const LEAD_MIN: u32 = 16;
+
+/// Bars of each algorithm.
+type Bars = [Vec<Bar>; ALGORITHMS];
+
+/// A figure in the making.
+#[derive(Clone, Debug)]
+pub struct Sketch {
+    kept: Vec<Asked>,
+    asked: u64,
+    first: Nanos,
+    last: Nanos,
+    last_served: Nanos,
+    numbers: [Numbers; ALGORITHMS],
+    clients: Vec<Client>,
+    /// The width of all bars.
+    width: Nanos,
+    everybody: Bars,
+    candidates: Vec<Candidate>,
+}
+
+/// What is known of each client.
+#[derive(Clone, Copy, Debug, Default)]
+struct Client {
+    asked: u32,
+    /// By which algorithms it was refused, a bit for each.
+    refused_by: u16,
+}
+
+/// A client that may turn out to be among the noisiest.
+#[derive(Clone, Debug)]
+struct Candidate {
+    client: u32,
+    /// Its arrivals before it became one: they are not in its bars.
+    missed: u32,
+    bars: Bars,
+}
+
+impl Default for Sketch {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Sketch {
+    /// Nothing has arrived.
+    pub fn new() -> Self {
+        Self {
+            kept: Vec::new(),
+            asked: 0,
+            first: 0,
+            last: 0,
+            last_served: 0,
+            numbers: [Numbers::default(); ALGORITHMS],
+            clients: Vec::new(),
+            width: bins::WIDTHS[0],
+            everybody: Bars::default(),
+            candidates: Vec::new(),
+        }
+    }
+
+    /// One arrival, not before the last one, and what each algorithm said to it, in the order
+    /// of [`Algorithm::ALL`].
+    pub fn add(&mut self, at: Nanos, client: u32, verdicts: &[Verdict; ALGORITHMS]) {
+        if self.asked == 0 {
+            self.first = at;
+        }
+        self.asked += 1;
+        self.last = self.last.max(at);
+        if self.kept.len() <= KEPT_MAX {
+            self.kept.push(Asked { at, client });
+        }
+        self.fit_bars();
+        let known = self.know(client, verdicts);
+        for (n, verdict) in verdicts.iter().enumerate() {
+            self.numbers[n].count(at, *verdict);
+            if let Verdict::Delayed(until) = verdict {
+                self.last_served = self.last_served.max(*until);
+            }
+            bins::count(&mut self.everybody[n], self.width, at, *verdict);
+        }
+        let width = self.width;
+        if let Some(candidate) = self.candidate(client, known) {
+            for (bars, verdict) in candidate.bars.iter_mut().zip(verdicts) {
+                bins::count(bars, width, at, *verdict);
+            }
+        }
+    }
+
+    fn fit_bars(&mut self) {
+        let width = bins::width(self.first, self.last);
+        if width == self.width {
+            return;
+        }
+        self.width = width;
+        let candidates = self.candidates.iter_mut().flat_map(|one| &mut one.bars);
+        for bars in self.everybody.iter_mut().chain(candidates) {
+            bins::widen(bars, width);
+        }
+    }
+
+    /// Notes the verdicts with the client; its arrivals so far.
+    fn know(&mut self, client: u32, verdicts: &[Verdict; ALGORITHMS]) -> u32 {
+        let at = client as usize;
+        if at >= self.clients.len() {
+            self.clients.resize(at + 1, Client::default());
+        }
+        let known = &mut self.clients[at];
+        known.asked = known.asked.saturating_add(1);
+        for (n, verdict) in verdicts.iter().enumerate() {
+            let bit = 1 << n;
+            if *verdict == Verdict::Refused && known.refused_by & bit == 0 {
+                known.refused_by |= bit;
+                self.numbers[n].refused_clients += 1;
+            }
+        }
+        known.asked
+    }
+
+    /// This client's own bars, if it has any or has just earned them.
+    fn candidate(&mut self, client: u32, asked: u32) -> Option<&mut Candidate> {
+        let candidates = &mut self.candidates;
+        let found = candidates.iter().position(|one| one.client == client);
+        let newcomer = || Candidate {
+            client,
+            missed: asked - 1,
+            bars: Bars::default(),
+        };
+        let at = match found {
+            Some(at) => at,
+            None if candidates.len() < CANDIDATES => {
+                candidates.push(newcomer());
+                candidates.len() - 1
+            }
+            None => {
+                let loudness = |one: &Candidate| self.clients[one.client as usize].asked;
+                let (at, quietest) = candidates
+                    .iter()
+                    .map(loudness)
+                    .enumerate()
+                    .min_by_key(|&(_, asked)| asked)?;
+                if asked < quietest.saturating_add(LEAD_MIN) {
+                    return None;
+                }
+                candidates[at] = newcomer();
+                at
+            }
+        };
+        candidates.get_mut(at)
+    }
+
+    /// The figure of all that was added.
+    pub fn finish(self, about: &About) -> Figure {
+        if self.kept.len() <= KEPT_MAX {
+            self.finish_kept(about)
+        } else {
+            self.finish_bars(about)
+        }
+    }
+
+    /// All arrivals are there: everything is drawn from them, and exactly.
+    fn finish_kept(self, about: &About) -> Figure {
+        let asked = self.kept;
+        let view = lanes::view(
+            self.first,
+            self.last,
+            self.last_served,
+            about.limit.fill_nanos(),
+            about.moments == Moments::SinceStart,
+        );
+        let bar_nanos = (!lanes::fit_as_dots(&asked, view)).then_some(self.width);
+        let whose = match bar_nanos {
+            None => lanes::of_dots(&asked),
+            Some(_) => lanes::of_bars(&asked),
+        };
+        let row = |algorithm: Algorithm| {
+            let verdicts = story::verdicts(algorithm, about.limit, &asked);
+            let numbers = story::numbers(about.limit, &asked, &verdicts);
+            let drawn = whose.iter().map(|lane| Drawn {
+                marks: marks(&asked, &verdicts, lane, bar_nanos),
+                state: match lane {
+                    Whose::Client(client) => {
+                        let own: Vec<Asked> = asked
+                            .iter()
+                            .copied()
+                            .filter(|one| one.client == *client)
+                            .collect();
+                        Some(state::follow(algorithm, about.limit, &own, *client, view))
+                    }
+                    Whose::Everybody | Whose::AllBut(_) => None,
+                },
+                worst: worst_in(lane, &whose, numbers.worst),
+            });
+            Row {
+                algorithm,
+                numbers,
+                drawn: drawn.collect(),
+            }
+        };
+        let clients = self.clients.iter().filter(|client| client.asked > 0);
+        let others = clients.clone().count();
+        let let_in = vec![Verdict::Admitted; asked.len()];
+        let lane = |lane: &Whose| Lane {
+            name: match lane {
+                Whose::Everybody => format!("everybody, {others} clients"),
+                Whose::AllBut(named) => format!("{} others", others - named.len()),
+                Whose::Client(client) => (about.name)(*client),
+            },
+            whose: lane.clone(),
+            asked: marks(&asked, &let_in, lane, bar_nanos),
+        };
+        Figure {
+            command: about.command.to_owned(),
+            limit: about.limit.clone(),
+            moments: about.moments,
+            asked: self.asked,
+            clients: others as u64,
+            from: view.0,
+            to: view.1,
+            lanes: whose.iter().map(lane).collect(),
+            rows: Algorithm::ALL.into_iter().map(row).collect(),
+            bar_nanos,
+            kept: Some(asked),
+        }
+    }
+
+    /// Too many: bars, as they were counted.
+    fn finish_bars(mut self, about: &About) -> Figure {
+        let loudness = |one: &Candidate| self.clients[one.client as usize].asked;
+        self.candidates
+            .sort_by_key(|one| (std::cmp::Reverse(loudness(one)), one.client));
+        let clients = self.clients.iter().filter(|client| client.asked > 0);
+        let clients = clients.count();
+        let noisiest = self.candidates.iter().map(|one| one.client).collect();
+        let whose = lanes::bars_for(noisiest);
+        let bars = |lane: &Whose, n: usize| match lane {
+            Whose::Everybody | Whose::AllBut(_) => self.everybody[n].clone(),
+            Whose::Client(client) => {
+                let own = self.candidates.iter().find(|one| one.client == *client);
+                own.map(|one| one.bars[n].clone()).unwrap_or_default()
+            }
+        };
+        let worst = about.worst.unwrap_or_default();
+        let row = |(n, algorithm)| Row {
+            algorithm,
+            numbers: Numbers {
+                worst: worst[n],
+                ..self.numbers[n]
+            },
+            drawn: whose
+                .iter()
+                .map(|lane| Drawn {
+                    marks: Marks::Bars(bars(lane, n)),
+                    state: None,
+                    worst: worst_in(lane, &whose, worst[n]),
+                })
+                .collect(),
+        };
+        let lane = |lane: &Whose| Lane {
+            name: match lane {
+                Whose::Everybody | Whose::AllBut(_) => format!("everybody, {clients} clients"),
+                Whose::Client(client) => {
+                    let name = (about.name)(*client);
+                    let own = self.candidates.iter().find(|one| one.client == *client);
+                    match own.map_or(0, |one| one.missed) {
+                        0 => name,
+                        missed => format!("{name}, without its first {missed} requests"),
+                    }
+                }
+            },
+            whose: lane.clone(),
+            asked: Marks::Bars(
+                bars(lane, 0)
+                    .into_iter()
+                    .map(|bar| Bar {
+                        now: bar.asked(),
+                        later: 0,
+                        refused: 0,
+                        ..bar
+                    })
+                    .collect(),
+            ),
+        };
+        let (from, to) = lanes::bars_view(self.first, self.last);
+        Figure {
+            command: about.command.to_owned(),
+            limit: about.limit.clone(),
+            moments: about.moments,
+            asked: self.asked,
+            clients: clients as u64,
+            from,
+            to,
+            kept: None,
+            lanes: whose.iter().map(lane).collect(),
+            bar_nanos: Some(self.width),
+            rows: Algorithm::ALL.into_iter().enumerate().map(row).collect(),
+        }
+    }
+}
+
+/// One lane's arrivals with these verdicts.
+fn marks(
+    asked: &[Asked],
+    verdicts: &[Verdict],
+    lane: &Whose,
+    bar_nanos: Option<Nanos>,
+) -> Marks {
+    let own = asked
+        .iter()
+        .zip(verdicts)
+        .filter(|(one, _)| lane.holds(one.client));
+    match bar_nanos {
+        None => Marks::Dots(
+            own.map(|(one, verdict)| Dot {
+                at: one.at,
+                verdict: *verdict,
+            })
+            .collect(),
+        ),
+        Some(width) => {
+            let mut bars = Vec::new();
+            for (one, verdict) in own {
+                bins::count(&mut bars, width, one.at, *verdict);
+            }
+            Marks::Bars(bars)
+        }
+    }
+}
+
+/// Is the fullest window to be seen in this lane? In the client's own, else in the first
+/// that holds the client.
+fn worst_in(lane: &Whose, lanes: &[Whose], worst: Option<Worst>) -> Option<Worst> {
+    let worst = worst?;
+    let own = lanes
+        .iter()
+        .find(|lane| **lane == Whose::Client(worst.client));
+    let shown = own.or_else(|| lanes.iter().find(|lane| lane.holds(worst.client)))?;
+    (shown == lane).then_some(worst)
+}

@@ -1,0 +1,187 @@
+//! What the picture says in words. Short sentences for somebody who has never heard of any of
+//! this; no number that is not counted elsewhere.
+
+use crate::logic::bucket::Limit;
+use crate::logic::limiter::Algorithm;
+
+use super::axis::length;
+use super::story::{Numbers, Worst};
+use super::{Figure, Row};
+
+/// With commas between thousands, as English has them.
+pub(in crate::simulate::output) fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (n, digit) in digits.chars().enumerate() {
+        if n > 0 && (digits.len() - n) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `1 request`, `20 requests`.
+pub(in crate::simulate::output) fn counted(number: u64, one: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {one}{plural}", count(number))
+}
+
+/// What is above the picture.
+pub(in crate::simulate::output) fn heading(figure: &Figure) -> String {
+    let requests = counted(figure.asked, "request");
+    format!("The same {requests} under ten rate limits")
+}
+
+/// What all the algorithms were given, in words: `10 per 10 s`.
+pub(in crate::simulate::output) fn limit(limit: &Limit) -> String {
+    let burst = u64::from(limit.burst().tickets());
+    format!("{} per {}", count(burst), length(limit.fill_nanos()))
+}
+
+/// The same as options of the gateway.
+pub(in crate::simulate::output) fn options(limit: &Limit) -> String {
+    format!("--rate {} --burst {}", limit.rate().given(), limit.burst())
+}
+
+/// What is to be seen, in one or two sentences.
+pub(in crate::simulate::output) fn summary(figure: &Figure) -> String {
+    let Some(first) = figure.rows.first() else {
+        return String::new();
+    };
+    let by = |value: fn(&Row) -> u64| {
+        let mut least = first;
+        let mut most = first;
+        for row in &figure.rows {
+            if value(row) < value(least) {
+                least = row;
+            }
+            if value(row) > value(most) {
+                most = row;
+            }
+        }
+        (least, value(least), most, value(most))
+    };
+    let (fewest, few, most, many) = by(|row| row.numbers.let_in);
+    let mut text = if few == many {
+        format!("Every algorithm lets in {}.", count(many))
+    } else {
+        format!(
+            "The fewest are let in by {} ({}), the most by {} ({}).",
+            name(fewest.algorithm),
+            count(few),
+            name(most.algorithm),
+            count(many)
+        )
+    };
+    let (_, _, fullest, full) = by(|row| row.numbers.worst.map_or(0, |worst| worst.count));
+    if full > u64::from(figure.limit.burst().tickets()) {
+        text.push_str(&format!(
+            " The fullest {}: {} let in for one client by {}, where the limit says {}.",
+            length(figure.limit.fill_nanos()),
+            count(full),
+            name(fullest.algorithm),
+            limit(&figure.limit)
+        ));
+    }
+    text
+}
+
+/// A title in the middle of a sentence.
+fn name(algorithm: Algorithm) -> String {
+    let title = algorithm.title();
+    let is_acronym = title.chars().nth(1).is_some_and(char::is_uppercase);
+    let mut letters = title.chars();
+    match letters.next() {
+        Some(first) if !is_acronym => {
+            format!("the {}{}", first.to_lowercase(), letters.as_str())
+        }
+        _ => title.to_owned(),
+    }
+}
+
+/// A row as a sentence: what is read out where the picture is not seen.
+pub(super) fn row(title: &str, numbers: &Numbers, limit: &Limit) -> String {
+    let mut text = format!(
+        "{title}: {} let in, {} refused",
+        count(numbers.let_in),
+        count(numbers.refused)
+    );
+    if numbers.later > 0 {
+        text.push_str(", the longest wait ");
+        text.push_str(&length(numbers.longest_wait));
+    }
+    if let Some(worst) = numbers.worst {
+        text.push_str("; at most ");
+        text.push_str(&worst_window(&worst, numbers, limit));
+    }
+    text.push('.');
+    text
+}
+
+/// The fullest window: `20 let in within 10 s: twice the limit`.
+pub(super) fn worst_window(worst: &Worst, numbers: &Numbers, limit: &Limit) -> String {
+    let burst = u64::from(limit.burst().tickets());
+    let verb = if numbers.later > 0 { "served" } else { "let in" };
+    let number = count(worst.count);
+    let mut text = format!("{number} {verb} within {}", length(limit.fill_nanos()));
+    if worst.count == 2 * burst {
+        text.push_str(": twice the limit");
+    } else if worst.count > burst {
+        text.push_str(": the limit is ");
+        text.push_str(&count(burst));
+    }
+    text
+}
+
+/// Lines of at most so many characters, cut at spaces where there are any.
+pub(in crate::simulate::output) fn wrapped(text: &str, most: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    let mut length = 0;
+    for word in text.split(' ') {
+        let letters: Vec<char> = word.chars().collect();
+        for (n, piece) in letters.chunks(most).enumerate() {
+            let space = usize::from(n == 0 && length > 0);
+            if length > 0 && length + space + piece.len() > most {
+                lines.push(String::new());
+                length = 0;
+            } else if space == 1 && let Some(line) = lines.last_mut() {
+                line.push(' ');
+                length += 1;
+            }
+            if let Some(line) = lines.last_mut() {
+                line.extend(piece);
+                length += piece.len();
+            }
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_have_commas() {
+        assert_eq!(counted(1, "request"), "1 request");
+        assert_eq!(counted(0, "request"), "0 requests");
+        assert_eq!(count(999), "999");
+        assert_eq!(count(1_000), "1,000");
+        assert_eq!(count(10_000_000), "10,000,000");
+    }
+
+    #[test]
+    fn lines_are_cut_at_spaces_and_long_words_anywhere() {
+        assert_eq!(wrapped("a bc def", 4), ["a bc", "def"]);
+        assert_eq!(wrapped("abcdefgh ij", 3), ["abc", "def", "gh", "ij"]);
+        assert_eq!(wrapped("ab abcdef", 4), ["ab", "abcd", "ef"]);
+        assert_eq!(wrapped("", 4), [""]);
+    }
+
+    #[test]
+    fn titles_stand_in_sentences() {
+        assert_eq!(name(Algorithm::FixedWindow), "the fixed window");
+        assert_eq!(name(Algorithm::GcraNoBurst), "GCRA without burst");
+    }
+}
