@@ -8,6 +8,7 @@ use crate::logic::limiter::{Algorithm, Verdict};
 
 pub mod axis;
 mod bins;
+pub(super) mod data;
 mod lanes;
 mod layout;
 mod live;
@@ -16,20 +17,19 @@ mod sketch;
 mod state;
 mod story;
 pub mod svg;
-mod words;
+pub(super) mod words;
 
 pub use bins::Bar;
 pub use sketch::Sketch;
 pub use state::{State, Window};
 pub use story::{Numbers, Worst};
 
-pub(super) use layout::Layout;
-pub(super) use markup::Markup;
+pub(super) use layout::Size;
+pub(super) use markup::escape;
 
 use lanes::Whose;
 
-/// How many algorithms there are: verdicts come in arrays of this length, in the order of
-/// [`Algorithm::ALL`].
+/// How many algorithms there are.
 pub const ALGORITHMS: usize = Algorithm::ALL.len();
 
 /// What moments count from, and so how they are named on the axis.
@@ -45,8 +45,6 @@ pub enum Moments {
 pub struct About<'a> {
     /// The command line, as it was typed.
     pub command: &'a str,
-    /// What every algorithm was given.
-    pub limit: &'a Limit,
     /// What moments count from.
     pub moments: Moments,
     /// What a client is called.
@@ -132,18 +130,12 @@ pub(super) struct Dot {
 }
 
 impl Figure {
-    /// Runs every algorithm over a few arrivals and draws them. `asked` is in order of time.
-    ///
-    /// For more than fit into memory, and for those that were decided on already, there is
-    /// [`Sketch`].
-    pub fn draw(asked: &[Asked], about: &About) -> Self {
-        let mut sketch = Sketch::new();
-        let mut limiters = Algorithm::ALL.map(|algorithm| algorithm.start(about.limit));
+    /// Runs every algorithm over arrivals that are at hand, and draws them. `asked` is in
+    /// order of time. Where they come one by one there is [`Sketch`].
+    pub fn draw(asked: &[Asked], limit: &Limit, about: &About) -> Self {
+        let mut sketch = Sketch::new(limit);
         for one in asked {
-            let verdicts = limiters
-                .each_mut()
-                .map(|limiter| limiter.decide(one.client, one.at));
-            sketch.add(one.at, one.client, &verdicts);
+            sketch.add(one.at, one.client);
         }
         sketch.finish(about)
     }

@@ -60,6 +60,10 @@ pub(super) fn ticks((from, to): (Nanos, Nanos), most: u64) -> (Vec<Nanos>, Nanos
 /// A moment as the axis names it, where ticks are this far apart.
 pub(super) fn moment(at: Nanos, moments: Moments, step: Nanos) -> String {
     match moments {
+        // `0.5 s` between `0 s` and `1 s`.
+        Moments::SinceStart if step >= 100 * MILLISECOND && (1..SECOND).contains(&at) => {
+            format!("0.{} s", at / (100 * MILLISECOND))
+        }
         Moments::SinceStart => length(at),
         Moments::SinceEpoch => {
             let text = rfc3339(at);

@@ -11,21 +11,28 @@ use super::{Figure, Lane, Marks};
 pub(super) const RADIUS: f64 = 3.1;
 /// From the middle of a dot to that of the next on top of it.
 pub(super) const PITCH: f64 = 7.2;
+/// Dots this far apart lie side by side.
+pub(super) const APART: f64 = PITCH - 0.5;
 /// Bars are this high: of the first lane, and of the others.
 const BARS_HEIGHT: f64 = 58.0;
 const BARS_HEIGHT_OTHER: f64 = 38.0;
 /// A bar is never narrower, so that it can be seen.
-const BAR_WIDTH_MIN: f64 = 1.0;
-const NAME_HEIGHT: f64 = 15.0;
+pub(super) const BAR_WIDTH_MIN: f64 = 1.0;
+/// Bars wider than this stand apart.
+pub(super) const BAR_GAP_FROM: f64 = 4.0;
 const BRACKET_HEIGHT: f64 = 22.0;
-const CURVE_GAP: f64 = 5.0;
+/// Room for what the level is called, in the first lane, and less in the others.
+const CURVE_GAP: f64 = 17.0;
+const CURVE_GAP_OTHER: f64 = 5.0;
 const CURVE_HEIGHT: f64 = 26.0;
 const LABELS_HEIGHT: f64 = 15.0;
-const LANE_GAP: f64 = 6.0;
+const LANE_GAP: f64 = 5.0;
+/// A letter of a lane's name, about.
+const NAME_LETTER_WIDTH: f64 = 6.8;
 
 /// One of the two sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Size {
+pub(in crate::simulate::output) enum Size {
     /// 900 pixels: words beside the plots.
     Wide,
     /// 400 pixels: words above the plots.
@@ -58,9 +65,11 @@ pub(in crate::simulate::output) struct Layout {
 pub(in crate::simulate::output) struct Frame {
     /// Where the lane begins in its row.
     pub(in crate::simulate::output) top: f64,
-    /// The baseline of the lane's name; none when there is but one lane.
-    pub(super) name: Option<f64>,
-    /// The bracket's line.
+    /// Is it the first with a curve, where the level is named?
+    pub(super) names_level: bool,
+    /// Where the lane's name ends; where the axis begins, if there is but one lane.
+    pub(in crate::simulate::output) name_end: f64,
+    /// The bracket's line; names and words are a little above it.
     pub(in crate::simulate::output) bracket: f64,
     pub(in crate::simulate::output) dots_top: f64,
     pub(in crate::simulate::output) dots_bottom: f64,
@@ -74,7 +83,7 @@ pub(in crate::simulate::output) struct Frame {
 impl Layout {
     pub(in crate::simulate::output) fn new(figure: &Figure, size: Size) -> Self {
         let (width, margin, left, right, caption_chars, line_chars) = match size {
-            Size::Wide => (900.0, 18.0, 262.0, 858.0, 37, 120),
+            Size::Wide => (900.0, 18.0, 274.0, 858.0, 38, 120),
             Size::Narrow => (400.0, 12.0, 12.0, 366.0, 58, 54),
         };
         let mut layout = Self {
@@ -90,29 +99,18 @@ impl Layout {
             bar_nanos: figure.bar_nanos.unwrap_or(0),
             frames: Vec::new(),
         };
-        let has_names = figure.lanes.len() > 1;
         let mut top = 0.0;
         for (n, lane) in figure.lanes.iter().enumerate() {
-            let has_state = figure
-                .rows
-                .iter()
-                .any(|row| row.drawn.get(n).is_some_and(|drawn| drawn.state.is_some()));
-            let frame = layout.frame(top, lane, n == 0, has_names, has_state);
+            let mut rows = figure.rows.iter().filter_map(|row| row.drawn.get(n));
+            let has_state = rows.any(|drawn| drawn.state.is_some());
+            let frame = layout.frame(figure, top, lane, has_state);
             top += frame.bottom + LANE_GAP;
             layout.frames.push(frame);
         }
         layout
     }
 
-    fn frame(
-        &self,
-        top: f64,
-        lane: &Lane,
-        is_first: bool,
-        has_name: bool,
-        has_state: bool,
-    ) -> Frame {
-        let name_height = if has_name { NAME_HEIGHT } else { 0.0 };
+    fn frame(&self, figure: &Figure, top: f64, lane: &Lane, has_state: bool) -> Frame {
         let marks_height = match &lane.asked {
             Marks::Dots(dots) => {
                 let moments: Vec<f64> = dots.iter().map(|dot| self.x(dot.at)).collect();
@@ -121,28 +119,34 @@ impl Layout {
                 let height = levels as f64 * PITCH;
                 height
             }
-            Marks::Bars(_) if is_first => BARS_HEIGHT,
+            Marks::Bars(_) if self.frames.is_empty() => BARS_HEIGHT,
             Marks::Bars(_) => BARS_HEIGHT_OTHER,
         };
-        let dots_top = name_height + BRACKET_HEIGHT;
-        let dots_bottom = dots_top + marks_height;
-        let (curve_top, curve_bottom) = if has_state {
-            let curve_top = dots_bottom + CURVE_GAP;
-            (curve_top, curve_top + CURVE_HEIGHT)
+        let name_end = if figure.lanes.len() > 1 {
+            self.left + words::letters(&lane.name) * NAME_LETTER_WIDTH + 8.0
         } else {
-            (dots_bottom, dots_bottom)
+            self.left
         };
-        let labels_height = if has_state { LABELS_HEIGHT } else { 0.0 };
+        let names_level = has_state && !self.frames.iter().any(|frame| frame.names_level);
+        let dots_bottom = BRACKET_HEIGHT + marks_height;
+        let (curve_top, curve_bottom, bottom) = if has_state {
+            let gap = if names_level { CURVE_GAP } else { CURVE_GAP_OTHER };
+            let curve_bottom = dots_bottom + gap + CURVE_HEIGHT;
+            (dots_bottom + gap, curve_bottom, curve_bottom + LABELS_HEIGHT)
+        } else {
+            (dots_bottom, dots_bottom, dots_bottom)
+        };
         Frame {
             top,
-            name: has_name.then_some(11.0),
-            bracket: name_height + BRACKET_HEIGHT - 6.0,
-            dots_top,
+            names_level,
+            name_end,
+            bracket: BRACKET_HEIGHT - 6.0,
+            dots_top: BRACKET_HEIGHT,
             dots_bottom,
             curve_top,
             curve_bottom,
             labels: curve_bottom + 7.0,
-            bottom: curve_bottom + labels_height,
+            bottom,
         }
     }
 
@@ -160,7 +164,7 @@ impl Layout {
     /// Where the bar that begins then ends: a little before the next, if there is room.
     pub(super) fn bar_end(&self, from: Nanos) -> f64 {
         let (begin, end) = (self.x(from), self.x(from.saturating_add(self.bar_nanos)));
-        let gap = if end - begin > 4.0 { 1.0 } else { 0.0 };
+        let gap = if end - begin > BAR_GAP_FROM { 1.0 } else { 0.0 };
         (end - gap).max(begin + BAR_WIDTH_MIN)
     }
 
@@ -184,7 +188,7 @@ pub(super) fn pile(moments: &[f64]) -> Vec<usize> {
     let mut taken: Vec<f64> = Vec::new();
     let mut levels = Vec::with_capacity(moments.len());
     for &x in moments {
-        let free = taken.iter().position(|last| x - last >= PITCH - 0.5);
+        let free = taken.iter().position(|last| x - last >= APART);
         let level = free.unwrap_or(taken.len());
         if level == taken.len() {
             taken.push(x);

@@ -8,19 +8,21 @@ use crate::logic::limiter::Verdict;
 use super::axis::length;
 use super::layout::{Frame, Layout, PITCH, RADIUS, pile};
 use super::markup::{Markup, Px};
-use super::state::{State, Window};
+use super::state::State;
 use super::story::{Numbers, Worst};
 use super::words;
 use super::{Bar, Dot, Drawn, Marks};
 
-/// A window narrower than this has no room for its count.
-const LABEL_WIDTH_MIN: f64 = 46.0;
 /// Edges closer than this would be a grey area.
-const EDGES_APART_MIN: f64 = 4.0;
+pub(super) const EDGES_APART_MIN: f64 = 4.0;
 /// A letter of the bracket's words, about.
-const LETTER_WIDTH: f64 = 6.3;
+pub(super) const LETTER_WIDTH: f64 = 6.3;
+/// A letter of the words on a line, about.
+pub(super) const LABEL_LETTER_WIDTH: f64 = 5.6;
+/// What is counted is seen, however little it is.
+pub(super) const BAR_HEIGHT_MIN: f64 = 1.5;
 /// A bracket is never narrower, so that it can be seen.
-const BRACKET_WIDTH_MIN: f64 = 4.0;
+pub(super) const BRACKET_WIDTH_MIN: f64 = 4.0;
 
 /// The contents of one lane.
 pub(super) fn lane(
@@ -33,6 +35,7 @@ pub(super) fn lane(
 ) {
     if let Some(state) = &drawn.state {
         curve(markup, layout, frame, state);
+        look_back(markup, layout, frame, limit, state);
         windows(markup, layout, frame, limit, state);
     }
     match &drawn.marks {
@@ -140,85 +143,81 @@ fn straightened(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     kept
 }
 
-/// The edges of windows with what was let in between them; or how far back it looks.
-fn windows(markup: &mut Markup, layout: &Layout, frame: &Frame, limit: &Limit, state: &State) {
-    let y = Px(frame.labels);
-    if let Some((from, to)) = state.looks_back {
-        let (begin, end) = (layout.x(from), layout.x(to));
-        let back = format!(
-            "M{x} {top}V{bottom}M{x} {y}H{begin}m5 -3l-5 3l5 3",
-            x = Px(end),
-            top = Px(frame.dots_top),
-            bottom = Px(frame.labels + 4.0),
-            begin = Px(begin),
-        );
-        markup.empty("path", &[("class", &"back"), ("d", &back)]);
-        let words = format!("looks back {}", length(to - from));
-        label(markup, (begin + end) / 2.0, frame.labels, &words, layout);
+/// How far back it looks, as an arrow.
+fn look_back(markup: &mut Markup, layout: &Layout, frame: &Frame, limit: &Limit, state: &State) {
+    let Some(at) = state.looks_back_at else {
+        return;
+    };
+    let window = limit.fill_nanos();
+    let from = at.saturating_sub(window);
+    let (begin, end) = (layout.x(from), layout.x(at));
+    let (top, bottom) = (Px(frame.dots_top), Px(frame.labels + 4.0));
+    let edge = format!("M{} {top}V{bottom}", Px(end));
+    markup.empty("path", &[("class", &"back"), ("d", &edge)]);
+    if at >= window && layout.holds(from) {
+        let head = format!("M{} {}l-5 3l5 3", Px(begin + 5.0), Px(frame.labels - 3.0));
+        markup.empty("path", &[("class", &"back"), ("d", &head)]);
     }
+    let back = length(window);
+    let words = [format!("looks back {back}, as from every moment"), back];
+    span(markup, frame, (begin, end), &words);
+}
+
+/// The edges of windows, and what was let in between them.
+fn windows(markup: &mut Markup, layout: &Layout, frame: &Frame, limit: &Limit, state: &State) {
     let apart = state.windows.windows(2);
     let apart = apart.map(|pair| layout.x(pair[1].from) - layout.x(pair[0].from));
     if apart.fold(f64::INFINITY, f64::min) < EDGES_APART_MIN {
         return;
     }
+    let burst = words::count(u64::from(limit.burst().tickets()));
     for (n, window) in state.windows.iter().enumerate() {
-        let ends_alone = state
-            .windows
-            .get(n + 1)
-            .is_none_or(|next| next.from != window.to);
-        self::window(markup, layout, frame, limit, window, ends_alone);
-    }
-}
-
-fn window(
-    markup: &mut Markup,
-    layout: &Layout,
-    frame: &Frame,
-    limit: &Limit,
-    window: &Window,
-    ends_alone: bool,
-) {
-    let (begin, end) = (layout.x(window.from), layout.x(window.to));
-    let mut edges = vec![window.from];
-    if ends_alone {
-        edges.push(window.to);
-    }
-    for edge in edges {
-        let x = layout.x(edge);
-        if layout.holds(edge) && x > layout.left {
-            let top = Px(frame.dots_top - 2.0);
-            let edge = format!("M{} {top}V{}", Px(x), Px(frame.labels + 4.0));
-            markup.empty("path", &[("class", &"edge"), ("d", &edge)]);
+        edge(markup, layout, frame, window.from);
+        let next = state.windows.get(n + 1);
+        if next.is_none_or(|next| next.from != window.to) {
+            edge(markup, layout, frame, window.to);
         }
-    }
-    if end - begin >= LABEL_WIDTH_MIN {
-        let span = format!(
-            "M{} {y}H{}",
-            Px(begin + 2.0),
-            Px(end - 2.0),
-            y = Px(frame.labels)
-        );
-        markup.empty("path", &[("class", &"span"), ("d", &span)]);
-        let burst = u64::from(limit.burst().tickets());
-        let words = format!("{} of {}", words::count(window.let_in), words::count(burst));
-        label(markup, (begin + end) / 2.0, frame.labels, &words, layout);
+        let count = words::count(window.let_in);
+        let words = if state.counts_from_zero {
+            let count = format!("{count} of {burst}");
+            [format!("counts from 0: {count}"), count]
+        } else {
+            [format!("{count} let in"), count]
+        };
+        let ends = (layout.x(window.from), layout.x(window.to));
+        span(markup, frame, ends, &words);
     }
 }
 
-/// Words in the middle of a line, moved in from the ends of the plot.
-fn label(markup: &mut Markup, middle: f64, line: f64, words: &str, layout: &Layout) {
-    let half = letters(words) * LETTER_WIDTH / 2.0;
-    let x = middle.min(layout.right - half).max(layout.left + half);
-    markup.words(
-        "text",
-        &[("class", &"label"), ("x", &Px(x)), ("y", &Px(line + 4.0))],
-        words,
+fn edge(markup: &mut Markup, layout: &Layout, frame: &Frame, at: Nanos) {
+    let x = layout.x(at);
+    if layout.holds(at) && x > layout.left {
+        let (top, bottom) = (Px(frame.dots_top - 2.0), Px(frame.labels + 4.0));
+        let edge = format!("M{} {top}V{bottom}", Px(x));
+        markup.empty("path", &[("class", &"edge"), ("d", &edge)]);
+    }
+}
+
+/// A line with the first of these words that has room in its middle.
+fn span(markup: &mut Markup, frame: &Frame, (begin, end): (f64, f64), words: &[String]) {
+    let room = end - begin - 8.0;
+    let fits = |words: &&String| words::letters(words) * LABEL_LETTER_WIDTH + 6.0 <= room;
+    let Some(words) = words.iter().find(fits) else {
+        return;
+    };
+    let middle = (begin + end) / 2.0;
+    let half = words::letters(words) * LABEL_LETTER_WIDTH / 2.0 + 3.0;
+    let line = format!(
+        "M{} {y}H{}M{} {y}H{}",
+        Px(begin + 2.0),
+        Px(middle - half),
+        Px(middle + half),
+        Px(end - 2.0),
+        y = Px(frame.labels)
     );
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a few dozen letters")]
-fn letters(words: &str) -> f64 {
-    words.chars().count() as f64
+    markup.empty("path", &[("class", &"span"), ("d", &line)]);
+    let (x, y) = (Px(middle), Px(frame.labels + 4.0));
+    markup.words("text", &[("class", &"label"), ("x", &x), ("y", &y)], words);
 }
 
 /// Each arrival in its place: filled if let in, hollow if refused; one that waits is a
@@ -237,14 +236,19 @@ fn dots(markup: &mut Markup, layout: &Layout, frame: &Frame, dots: &[Dot]) {
         }
     }
     for (dot, x, y) in placed() {
-        let (class, x, radius) = match dot.verdict {
-            Verdict::Admitted => ("in", x, RADIUS),
-            Verdict::Refused => ("no", x, RADIUS - 0.6),
-            Verdict::Delayed(until) if layout.holds(until) => ("in", layout.x(until), RADIUS),
+        if dot.verdict == Verdict::Refused {
+            circle(markup, "no", x, y, RADIUS - 0.6);
+        }
+    }
+    for (dot, x, y) in placed() {
+        let (class, x) = match dot.verdict {
+            Verdict::Refused => continue,
+            Verdict::Admitted => ("in", x),
+            Verdict::Delayed(until) if layout.holds(until) => ("in", layout.x(until)),
             // Served after the end of the picture.
-            Verdict::Delayed(until) => ("in beyond", layout.x(until), RADIUS),
+            Verdict::Delayed(until) => ("in beyond", layout.x(until)),
         };
-        circle(markup, class, x, y, radius);
+        circle(markup, class, x, y, RADIUS);
     }
 }
 
@@ -330,7 +334,7 @@ fn stacked(
             "M{x} {bottom}V{top}H{end}V{bottom}Z",
             x = Px(layout.x(bar.from)),
             bottom = Px(high(below)),
-            top = Px(high(below + count)),
+            top = Px(high(below + count).min(high(below) - BAR_HEIGHT_MIN)),
             end = Px(layout.bar_end(bar.from)),
         ));
     }
@@ -374,8 +378,8 @@ fn bracket(
     let class = format!("worst{over}");
     markup.empty("path", &[("class", &class), ("d", &shape)]);
     let words = words::worst_window(worst, numbers, limit);
-    let overflows = begin + letters(&words) * LETTER_WIDTH > layout.right;
-    let (anchor, x) = if overflows { ("end", layout.right) } else { ("start", begin) };
+    let length = words::letters(&words) * LETTER_WIDTH;
+    let x = begin.min(layout.right - length).max(frame.name_end);
     let class = format!("said{over}");
     markup.words(
         "text",
@@ -383,7 +387,6 @@ fn bracket(
             ("class", &class),
             ("x", &Px(x)),
             ("y", &Px(frame.bracket - 4.0)),
-            ("text-anchor", &anchor),
         ],
         &words,
     );

@@ -1,13 +1,12 @@
-//! Takes arrivals in one by one, with their verdicts, and makes a [`Figure`] of them at the
-//! end. Memory is bounded by clients, not by arrivals: the first few are kept one by one, all
+//! Takes arrivals in one by one, runs them, and makes a [`Figure`] of them at the end. Memory is bounded by clients, not by arrivals: the first few are kept one by one, all
 //! are counted in bars, and of the noisiest clients so many have bars of their own.
 
 use super::bins::{self, Bar};
 use super::lanes::{self, Whose};
 use super::story::{self, Numbers, Worst};
-use super::{About, ALGORITHMS, Asked, Dot, Drawn, Figure, Lane, Marks, Moments, Row, state};
-use crate::logic::bucket::Nanos;
-use crate::logic::limiter::{Algorithm, Verdict};
+use super::{About, ALGORITHMS, Asked, Dot, Drawn, Figure, Lane, Marks, Moments, Row, state, words};
+use crate::logic::bucket::{Limit, Nanos};
+use crate::logic::limiter::{Algorithm, Limiter, Verdict};
 
 /// Arrivals that are kept one by one, so that a page can run them again.
 pub const KEPT_MAX: usize = 5_000;
@@ -21,8 +20,9 @@ const LEAD_MIN: u32 = 16;
 type Bars = [Vec<Bar>; ALGORITHMS];
 
 /// A figure in the making.
-#[derive(Clone, Debug)]
 pub struct Sketch {
+    limit: Limit,
+    limiters: [Box<dyn Limiter>; ALGORITHMS],
     kept: Vec<Asked>,
     asked: u64,
     first: Nanos,
@@ -53,16 +53,12 @@ struct Candidate {
     bars: Bars,
 }
 
-impl Default for Sketch {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl Sketch {
     /// Nothing has arrived.
-    pub fn new() -> Self {
+    pub fn new(limit: &Limit) -> Self {
         Self {
+            limit: limit.clone(),
+            limiters: Algorithm::ALL.map(|algorithm| algorithm.start(limit)),
             kept: Vec::new(),
             asked: 0,
             first: 0,
@@ -76,9 +72,10 @@ impl Sketch {
         }
     }
 
-    /// One arrival, not before the last one, and what each algorithm said to it, in the order
-    /// of [`Algorithm::ALL`].
-    pub fn add(&mut self, at: Nanos, client: u32, verdicts: &[Verdict; ALGORITHMS]) {
+    /// One arrival, not before the last one.
+    pub fn add(&mut self, at: Nanos, client: u32) {
+        let limiters = self.limiters.each_mut();
+        let verdicts = &limiters.map(|limiter| limiter.decide(client, at));
         if self.asked == 0 {
             self.first = at;
         }
@@ -177,12 +174,12 @@ impl Sketch {
 
     /// All arrivals are there: everything is drawn from them, and exactly.
     fn finish_kept(self, about: &About) -> Figure {
-        let asked = self.kept;
+        let (asked, limit) = (self.kept, self.limit);
         let view = lanes::view(
             self.first,
             self.last,
             self.last_served,
-            about.limit.fill_nanos(),
+            limit.fill_nanos(),
             about.moments == Moments::SinceStart,
         );
         let bar_nanos = (!lanes::fit_as_dots(&asked, view)).then_some(self.width);
@@ -191,8 +188,8 @@ impl Sketch {
             Some(_) => lanes::of_bars(&asked),
         };
         let row = |algorithm: Algorithm| {
-            let verdicts = story::verdicts(algorithm, about.limit, &asked);
-            let numbers = story::numbers(about.limit, &asked, &verdicts);
+            let verdicts = story::verdicts(algorithm, &limit, &asked);
+            let numbers = story::numbers(&limit, &asked, &verdicts);
             let drawn = whose.iter().map(|lane| Drawn {
                 marks: marks(&asked, &verdicts, lane, bar_nanos),
                 state: match lane {
@@ -202,7 +199,7 @@ impl Sketch {
                             .copied()
                             .filter(|one| one.client == *client)
                             .collect();
-                        Some(state::follow(algorithm, about.limit, &own, *client, view))
+                        Some(state::follow(algorithm, &limit, &own, *client, view))
                     }
                     Whose::Everybody | Whose::AllBut(_) => None,
                 },
@@ -221,14 +218,14 @@ impl Sketch {
             name: match lane {
                 Whose::Everybody => format!("everybody, {others} clients"),
                 Whose::AllBut(named) => format!("{} others", others - named.len()),
-                Whose::Client(client) => (about.name)(*client),
+                Whose::Client(client) => words::client(&(about.name)(*client)),
             },
             whose: lane.clone(),
             asked: marks(&asked, &let_in, lane, bar_nanos),
         };
         Figure {
             command: about.command.to_owned(),
-            limit: about.limit.clone(),
+            limit: limit.clone(),
             moments: about.moments,
             asked: self.asked,
             clients: others as u64,
@@ -277,7 +274,7 @@ impl Sketch {
             name: match lane {
                 Whose::Everybody | Whose::AllBut(_) => format!("everybody, {clients} clients"),
                 Whose::Client(client) => {
-                    let name = (about.name)(*client);
+                    let name = words::client(&(about.name)(*client));
                     let own = self.candidates.iter().find(|one| one.client == *client);
                     match own.map_or(0, |one| one.missed) {
                         0 => name,
@@ -301,7 +298,7 @@ impl Sketch {
         let (from, to) = lanes::bars_view(self.first, self.last);
         Figure {
             command: about.command.to_owned(),
-            limit: about.limit.clone(),
+            limit: self.limit,
             moments: about.moments,
             asked: self.asked,
             clients: clients as u64,

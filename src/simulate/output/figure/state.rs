@@ -23,9 +23,11 @@ pub struct State {
     pub full: f64,
     /// The windows that count, in order; none where there are none, or too many.
     pub windows: Vec<Window>,
-    /// Where the algorithm looks back from each moment: how far it did when it first refused,
-    /// or at the last arrival if it never did.
-    pub looks_back: Option<(Nanos, Nanos)>,
+    /// Does each window begin with nothing? The sliding window counter remembers the one before.
+    pub counts_from_zero: bool,
+    /// Where the algorithm looks back one window from each moment: a moment to show that at.
+    /// A refusal, if there is one with all of its window on the axis.
+    pub looks_back_at: Option<Nanos>,
 }
 
 /// A window in which turns are counted.
@@ -46,6 +48,8 @@ struct Seen {
     windows: BTreeMap<(Nanos, Nanos), u64>,
     served: Vec<Nanos>,
     first_refused: Option<Nanos>,
+    /// The first with all of its window on the axis.
+    first_refused_in_view: Option<Nanos>,
 }
 
 /// Follows one client. `asked` is its own arrivals.
@@ -75,11 +79,9 @@ pub(super) fn follow(
     let seen = sweep(algorithm, limit, asked, client, &mut moments, (from, to));
 
     let full = seen.looks.iter().map(|(_, look)| look.full);
-    let looks_back = match algorithm {
-        Algorithm::SlidingLog => seen
-            .first_refused
-            .or(asked.last().map(|one| one.at))
-            .map(|at| (at.saturating_sub(window), at)),
+    let refused = seen.first_refused_in_view.or(seen.first_refused);
+    let looks_back_at = match algorithm {
+        Algorithm::SlidingLog => refused.or(asked.last().map(|one| one.at)),
         Algorithm::TokenBucket
         | Algorithm::Gcra
         | Algorithm::GcraNoBurst
@@ -98,7 +100,8 @@ pub(super) fn follow(
             .map(|(at, look)| (at, look.level))
             .collect(),
         windows: windows(&seen.windows),
-        looks_back,
+        counts_from_zero: algorithm != Algorithm::SlidingWindow,
+        looks_back_at,
     }
 }
 
@@ -127,12 +130,14 @@ fn sweep(
     moments.retain(|at| (from..=to).contains(at));
     moments.sort_unstable();
     moments.dedup();
+    let window = limit.fill_nanos();
     let mut limiter = algorithm.start(limit);
     let mut seen = Seen {
         looks: Vec::new(),
         windows: BTreeMap::new(),
         served: Vec::new(),
         first_refused: None,
+        first_refused_in_view: None,
     };
     // The sliding log's window moves with every moment: it has no edges to be drawn.
     let has_edges = algorithm != Algorithm::SlidingLog;
@@ -149,6 +154,9 @@ fn sweep(
                 Verdict::Delayed(until) => until,
                 Verdict::Refused => {
                     seen.first_refused.get_or_insert(at);
+                    if at.checked_sub(window).is_some_and(|begin| begin >= from) {
+                        seen.first_refused_in_view.get_or_insert(at);
+                    }
                     continue;
                 }
             };

@@ -2,7 +2,7 @@
 //! for those who do not see it. Asks for nothing from anywhere.
 
 use super::axis;
-use super::layout::{Layout, RADIUS, Size};
+use super::layout::{Frame, Layout, RADIUS, Size};
 use super::live;
 use super::markup::{Markup, Px};
 use super::words;
@@ -12,6 +12,7 @@ use crate::logic::printable::printable;
 /// Colours and letters, for the drawing and for the page alike.
 pub(in crate::simulate::output) const STYLE: &str = include_str!("style.css");
 
+const BRACKET_SAVED: f64 = 12.0;
 const ROW_GAP: f64 = 20.0;
 /// The baselines of a caption's lines.
 const CAPTION_TOP: f64 = 51.0;
@@ -39,8 +40,9 @@ pub fn document(figure: &Figure) -> String {
 }
 
 /// The drawing as a part of a page, which says the heading itself.
-pub(in crate::simulate::output) fn part(figure: &Figure, layout: &Layout) -> String {
-    let id = match layout.size {
+pub(in crate::simulate::output) fn part(figure: &Figure, size: Size) -> String {
+    let layout = &Layout::new(figure, size);
+    let id = match size {
         Size::Wide => "wide",
         Size::Narrow => "narrow",
     };
@@ -131,8 +133,8 @@ fn head(markup: &mut Markup, layout: &Layout, figure: &Figure) -> f64 {
 /// What the marks mean; where it ends.
 fn legend(markup: &mut Markup, layout: &Layout, figure: &Figure, top: f64) -> f64 {
     /// A letter of the legend, about.
-    const LETTER: f64 = 6.6;
-    const SAMPLE: f64 = 30.0;
+    const LETTER: f64 = 6.2;
+    const SAMPLE: f64 = 28.0;
     const LINE: f64 = 18.0;
     let dots = figure.bar_nanos.is_none();
     let window = axis::length(figure.limit.fill_nanos());
@@ -146,7 +148,7 @@ fn legend(markup: &mut Markup, layout: &Layout, figure: &Figure, top: f64) -> f6
             (circle("in", 14.0), "let in".to_owned()),
             (circle("no", 14.0), "refused".to_owned()),
             (
-                path("wait", "M4 -4H24") + &circle("in", 24.0),
+                path("wait", "M2 -4H20") + &circle("in", 20.0),
                 "let in after a wait".to_owned(),
             ),
         ]
@@ -157,21 +159,18 @@ fn legend(markup: &mut Markup, layout: &Layout, figure: &Figure, top: f64) -> f6
             (path("bar-late", bar), "let in after a wait".to_owned()),
         ]
     };
-    let others = [
-        (
-            path("area", "M4 2V-4L24 -9V2Z") + &path("curve", "M4 -4L24 -9"),
-            "what is remembered of the client".to_owned(),
-        ),
-        (path("edge", "M14 2V-11"), "a window's edge".to_owned()),
-        (
-            path("worst", "M4 -1V-6H24V-1"),
-            format!("the fullest {window} of one client"),
-        ),
-    ];
+    let bracket = path("worst", "M4 -1V-6H24V-1");
+    let mut others = vec![(bracket, format!("the fullest {window} of one client"))];
+    let mut drawn = figure.rows.iter().flat_map(|row| &row.drawn);
+    if drawn.any(|drawn| drawn.state.is_some()) {
+        let curve = path("area", "M4 2V-4L24 -9V2Z") + &path("curve", "M4 -4L24 -9");
+        others.push((curve, "the client's state".to_owned()));
+        others.push((path("edge", "M14 2V-11"), "a window's edge".to_owned()));
+    }
     let (mut x, mut y) = (layout.margin, top);
     for (sample, text) in marks.into_iter().chain(others) {
         let letters: f64 = text.chars().map(|_| LETTER).sum();
-        let width = SAMPLE + letters + 12.0;
+        let width = SAMPLE + letters + 10.0;
         if x + width > layout.width && x > layout.margin {
             x = layout.margin;
             y += LINE;
@@ -249,12 +248,16 @@ fn arrivals(markup: &mut Markup, layout: &Layout, figure: &Figure, top: f64) -> 
         .flat_map(|caption| words::wrapped(caption, layout.caption_chars))
         .collect::<Vec<_>>();
     let words_bottom = caption(markup, layout, &lines);
-    let shift = lanes_top(layout, words_bottom) - BRACKET_SAVED;
+    // No bracket stands over what merely arrives; names may.
+    let saved = if figure.lanes.len() > 1 { 0.0 } else { BRACKET_SAVED };
+    let shift = lanes_top(layout, words_bottom) - saved;
     for (lane, frame) in figure.lanes.iter().zip(&layout.frames) {
         let place = format!("translate(0 {})", Px(shift + frame.top));
         markup.open("g", &[("class", &"lane"), ("transform", &place)]);
         lane_name(markup, layout, frame, lane);
+        markup.open("g", &[("class", &"live")]);
         live::arrived(markup, layout, frame, &lane.asked);
+        markup.raw("</g>");
         markup.close("g");
     }
     markup.close("g");
@@ -262,9 +265,6 @@ fn arrivals(markup: &mut Markup, layout: &Layout, figure: &Figure, top: f64) -> 
     let lanes_bottom = last.map_or(0.0, |last| shift + last.top + last.dots_bottom);
     top + words_bottom.max(lanes_bottom) + ROW_GAP
 }
-
-/// No bracket stands over what merely arrives.
-const BRACKET_SAVED: f64 = 12.0;
 
 /// Where the lanes of a row begin.
 fn lanes_top(layout: &Layout, words_bottom: f64) -> f64 {
@@ -285,11 +285,10 @@ fn caption(markup: &mut Markup, layout: &Layout, lines: &[String]) -> f64 {
     y - CAPTION_LINE + 4.0
 }
 
-fn lane_name(markup: &mut Markup, layout: &Layout, frame: &super::layout::Frame, lane: &Lane) {
-    if let Some(y) = frame.name {
-        let name = printable(&lane.name);
-        let x = Px(layout.left);
-        markup.words("text", &[("class", &"name"), ("x", &x), ("y", &Px(y))], &name);
+fn lane_name(markup: &mut Markup, layout: &Layout, frame: &Frame, lane: &Lane) {
+    if frame.name_end > layout.left {
+        let (x, y) = (Px(layout.left), Px(frame.bracket - 4.0));
+        markup.words("text", &[("class", &"name"), ("x", &x), ("y", &y)], &lane.name);
     }
 }
 
@@ -321,7 +320,7 @@ fn row(
     markup.words("text", &[("class", &"title"), ("x", &x), ("y", &14)], title);
     markup.open("g", &[("class", &"counts")]);
     live::numbers(markup, layout, &row.numbers);
-    markup.close("g");
+    markup.raw("</g>");
     let words_bottom = caption(markup, layout, &layout.caption(algorithm));
     let shift = lanes_top(layout, words_bottom);
     for (m, ((lane, frame), drawn)) in figure
@@ -339,9 +338,9 @@ fn row(
         lane_name(markup, layout, frame, lane);
         markup.open("g", &[("class", &"live")]);
         live::lane(markup, layout, frame, &figure.limit, &row.numbers, drawn);
-        markup.close("g");
-        if drawn.state.is_some() {
-            let (x, y) = (Px(layout.left + 4.0), Px(frame.curve_bottom - 4.0));
+        markup.raw("</g>");
+        if frame.names_level {
+            let (x, y) = (Px(layout.left), Px(frame.curve_top - 4.5));
             markup.words("text", &[("class", &"level"), ("x", &x), ("y", &y)], algorithm.level());
         }
         if let Marks::Dots(_) = drawn.marks {

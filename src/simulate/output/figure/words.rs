@@ -3,6 +3,7 @@
 
 use crate::logic::bucket::Limit;
 use crate::logic::limiter::Algorithm;
+use crate::logic::printable::printable;
 
 use super::axis::length;
 use super::story::{Numbers, Worst};
@@ -132,6 +133,24 @@ pub(super) fn worst_window(worst: &Worst, numbers: &Numbers, limit: &Limit) -> S
         text.push_str(&count(burst));
     }
     text
+}
+
+/// How long a text is, in letters.
+#[expect(clippy::cast_precision_loss, reason = "a few dozen letters")]
+pub(super) fn letters(text: &str) -> f64 {
+    text.chars().count() as f64
+}
+
+/// A client's name, fit to be shown: hosts name themselves as they like.
+pub(super) fn client(name: &str) -> String {
+    const LETTERS_MAX: usize = 45;
+    let name = printable(name);
+    if name.chars().count() <= LETTERS_MAX {
+        return name.into_owned();
+    }
+    let mut cut: String = name.chars().take(LETTERS_MAX - 1).collect();
+    cut.push('…');
+    cut
 }
 
 /// Lines of at most so many characters, cut at spaces where there are any.
