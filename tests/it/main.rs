@@ -48,6 +48,7 @@ mod rate_limit;
 mod readme;
 mod shutdown;
 mod simulate;
+mod simulate_figure;
 mod slowhttptest;
 mod soak;
 mod static_files;

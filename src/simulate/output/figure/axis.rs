@@ -49,7 +49,11 @@ const STEPS: [Nanos; 28] = [
 pub(super) fn ticks((from, to): (Nanos, Nanos), most: u64) -> (Vec<Nanos>, Nanos) {
     let tens = std::iter::successors(Some(100 * DAY), |step| step.checked_mul(10));
     let few = |step: &Nanos| (to - from) / step <= most;
-    let step = STEPS.into_iter().chain(tens).find(few).unwrap_or(Nanos::MAX);
+    let step = STEPS
+        .into_iter()
+        .chain(tens)
+        .find(few)
+        .unwrap_or(Nanos::MAX);
     let first = from.div_ceil(step).saturating_mul(step);
     let ticks = (0..=most)
         .map_while(|n| first.checked_add(n.checked_mul(step)?))
@@ -120,12 +124,12 @@ pub fn length(nanos: Nanos) -> String {
     };
     match nanos {
         0 => "0 s".to_owned(),
-        ..MICROSECOND => format!("{nanos} ns"),
-        ..MILLISECOND => decimal(MICROSECOND, "µs"),
-        ..SECOND => decimal(MILLISECOND, "ms"),
-        ..MINUTE => decimal(SECOND, "s"),
-        ..HOUR => pair(MINUTE, "min", SECOND, "s"),
-        ..DAY => pair(HOUR, "h", MINUTE, "min"),
+        1..MICROSECOND => format!("{nanos} ns"),
+        MICROSECOND..MILLISECOND => decimal(MICROSECOND, "µs"),
+        MILLISECOND..SECOND => decimal(MILLISECOND, "ms"),
+        SECOND..MINUTE => decimal(SECOND, "s"),
+        MINUTE..HOUR => pair(MINUTE, "min", SECOND, "s"),
+        HOUR..DAY => pair(HOUR, "h", MINUTE, "min"),
         _ => pair(DAY, "d", HOUR, "h"),
     }
 }

@@ -114,7 +114,10 @@ pub(super) fn view(
     } else {
         first.saturating_sub((to - first) / MARGIN)
     };
-    (from, to.saturating_add((to - from) / MARGIN).max(from + 1))
+    let to = to.saturating_add((to - from) / MARGIN);
+    // At least a moment long, even at the end of all time.
+    let to = to.max(from.saturating_add(1));
+    (from.min(to - 1), to)
 }
 
 /// The moments of one lane's bars, where there are more than can be kept.

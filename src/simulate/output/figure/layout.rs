@@ -130,9 +130,17 @@ impl Layout {
         let names_level = has_state && !self.frames.iter().any(|frame| frame.names_level);
         let dots_bottom = BRACKET_HEIGHT + marks_height;
         let (curve_top, curve_bottom, bottom) = if has_state {
-            let gap = if names_level { CURVE_GAP } else { CURVE_GAP_OTHER };
+            let gap = if names_level {
+                CURVE_GAP
+            } else {
+                CURVE_GAP_OTHER
+            };
             let curve_bottom = dots_bottom + gap + CURVE_HEIGHT;
-            (dots_bottom + gap, curve_bottom, curve_bottom + LABELS_HEIGHT)
+            (
+                dots_bottom + gap,
+                curve_bottom,
+                curve_bottom + LABELS_HEIGHT,
+            )
         } else {
             (dots_bottom, dots_bottom, dots_bottom)
         };
@@ -174,7 +182,9 @@ impl Layout {
 
     /// How high the lanes of a row are together.
     pub(super) fn lanes_height(&self) -> f64 {
-        self.frames.last().map_or(0.0, |last| last.top + last.bottom)
+        self.frames
+            .last()
+            .map_or(0.0, |last| last.top + last.bottom)
     }
 
     pub(super) fn caption(&self, algorithm: Algorithm) -> Vec<String> {

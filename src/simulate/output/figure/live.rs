@@ -2,6 +2,8 @@
 //! numbers. `page/draw.js` does the same in a page, and a test holds the two
 //! together to the letter: whoever changes one changes the other.
 
+use std::fmt::Write as _;
+
 use crate::logic::bucket::{Limit, Nanos};
 use crate::logic::limiter::Verdict;
 
@@ -51,9 +53,17 @@ pub(super) fn lane(
 pub(super) fn numbers(markup: &mut Markup, layout: &Layout, numbers: &Numbers) {
     let x = Px(layout.margin);
     markup.open("text", &[("class", &"numbers"), ("x", &x), ("y", &33)]);
-    markup.words("tspan", &[("class", &"ink-in")], &words::count(numbers.let_in));
+    markup.words(
+        "tspan",
+        &[("class", &"ink-in")],
+        &words::count(numbers.let_in),
+    );
     markup.words("tspan", &[], " let in, ");
-    markup.words("tspan", &[("class", &"ink-no")], &words::count(numbers.refused));
+    markup.words(
+        "tspan",
+        &[("class", &"ink-no")],
+        &words::count(numbers.refused),
+    );
     markup.words("tspan", &[], " refused");
     if numbers.later > 0 {
         let wait = format!(", up to {} late", length(numbers.longest_wait));
@@ -80,7 +90,7 @@ fn curve(markup: &mut Markup, layout: &Layout, frame: &Frame, state: &State) {
     let mut line = String::new();
     for (n, (x, y)) in points.iter().enumerate() {
         let step = if n == 0 { 'M' } else { 'L' };
-        line.push_str(&format!("{step}{} {}", Px(*x), Px(*y)));
+        let _ = write!(line, "{step}{} {}", Px(*x), Px(*y));
     }
     let base = Px(frame.curve_bottom);
     let area = format!("{line}L{} {base}L{} {base}Z", Px(last.0), Px(first.0));
@@ -103,7 +113,7 @@ fn curve(markup: &mut Markup, layout: &Layout, frame: &Frame, state: &State) {
 /// Of the points in one column of pixels the first, the lowest, the highest and the last.
 fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let mut kept = Vec::new();
-    let same_column = |a: &(f64, f64), b: &(f64, f64)| a.0.floor() == b.0.floor();
+    let same_column = |a: &(f64, f64), b: &(f64, f64)| a.0.floor().total_cmp(&b.0.floor()).is_eq();
     for column in points.chunk_by(same_column) {
         let mut least = 0;
         let mut most = 0;
@@ -205,7 +215,7 @@ fn span(markup: &mut Markup, frame: &Frame, (begin, end): (f64, f64), words: &[S
     let Some(words) = words.iter().find(fits) else {
         return;
     };
-    let middle = (begin + end) / 2.0;
+    let middle = f64::midpoint(begin, end);
     let half = words::letters(words) * LABEL_LETTER_WIDTH / 2.0 + 3.0;
     let line = format!(
         "M{} {y}H{}M{} {y}H{}",
@@ -263,7 +273,9 @@ pub(super) fn arrived(markup: &mut Markup, layout: &Layout, frame: &Frame, asked
         }
         Marks::Bars(bars) => {
             let most = bars.iter().map(|bar| bar.asked()).max().unwrap_or(0);
-            stacked(markup, layout, frame, bars, most, "bar-ask", |bar| (0, bar.asked()));
+            stacked(markup, layout, frame, bars, most, "bar-ask", |bar| {
+                (0, bar.asked())
+            });
             scale(markup, layout, frame, most);
         }
     }
@@ -301,7 +313,7 @@ fn circle(markup: &mut Markup, class: &str, x: f64, y: f64, radius: f64) {
 /// Counts on top of each other: let in at once, let in later, refused.
 fn bars(markup: &mut Markup, layout: &Layout, frame: &Frame, bars: &[Bar]) {
     let most = bars.iter().map(|bar| bar.asked()).max().unwrap_or(0);
-    let parts: [(&str, fn(&Bar) -> (u64, u64)); 3] = [
+    let parts: [(&str, Part); 3] = [
         ("bar-in", |bar| (0, bar.now)),
         ("bar-late", |bar| (bar.now, bar.later)),
         ("bar-no", |bar| (bar.now + bar.later, bar.refused)),
@@ -312,7 +324,10 @@ fn bars(markup: &mut Markup, layout: &Layout, frame: &Frame, bars: &[Bar]) {
     scale(markup, layout, frame, most);
 }
 
-/// One part of all bars: what is below it, and how high it is.
+/// What of a bar is below, and how much a part of it is.
+type Part = fn(&Bar) -> (u64, u64);
+
+/// One part of all bars.
 fn stacked(
     markup: &mut Markup,
     layout: &Layout,
@@ -320,7 +335,7 @@ fn stacked(
     bars: &[Bar],
     most: u64,
     class: &str,
-    part: fn(&Bar) -> (u64, u64),
+    part: Part,
 ) {
     let height = frame.dots_bottom - frame.dots_top;
     let high = |count: u64| frame.dots_bottom - share(count, most) * height;
@@ -330,13 +345,14 @@ fn stacked(
         if count == 0 {
             continue;
         }
-        shape.push_str(&format!(
+        let _ = write!(
+            shape,
             "M{x} {bottom}V{top}H{end}V{bottom}Z",
             x = Px(layout.x(bar.from)),
             bottom = Px(high(below)),
             top = Px(high(below + count).min(high(below) - BAR_HEIGHT_MIN)),
             end = Px(layout.bar_end(bar.from)),
-        ));
+        );
     }
     markup.empty("path", &[("class", &class), ("d", &shape)]);
 }
@@ -373,7 +389,7 @@ fn bracket(
     let (y, foot) = (Px(frame.bracket), Px(frame.bracket + 4.0));
     let mut shape = format!("M{} {foot}V{y}H{}", Px(begin), Px(end));
     if layout.holds(to) {
-        shape.push_str(&format!("V{foot}"));
+        let _ = write!(shape, "V{foot}");
     }
     let class = format!("worst{over}");
     markup.empty("path", &[("class", &class), ("d", &shape)]);

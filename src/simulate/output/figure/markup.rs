@@ -110,7 +110,10 @@ mod tests {
             .replace('\n', " ");
         assert_eq!(element.text(), Some(kept.as_str()));
         assert_eq!(element.attribute("class"), Some(kept.as_str()));
-        assert_eq!(element.children().filter(|node| node.is_element()).count(), 0);
+        assert_eq!(
+            element.children().filter(|node| node.is_element()).count(),
+            0
+        );
     }
 
     #[test]

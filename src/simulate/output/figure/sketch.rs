@@ -4,7 +4,9 @@
 use super::bins::{self, Bar};
 use super::lanes::{self, Whose};
 use super::story::{self, Numbers, Worst};
-use super::{About, ALGORITHMS, Asked, Dot, Drawn, Figure, Lane, Marks, Moments, Row, state, words};
+use super::{
+    ALGORITHMS, About, Asked, Dot, Drawn, Figure, Lane, Marks, Moments, Row, state, words,
+};
 use crate::logic::bucket::{Limit, Nanos};
 use crate::logic::limiter::{Algorithm, Limiter, Verdict};
 
@@ -313,12 +315,7 @@ impl Sketch {
 }
 
 /// One lane's arrivals with these verdicts.
-fn marks(
-    asked: &[Asked],
-    verdicts: &[Verdict],
-    lane: &Whose,
-    bar_nanos: Option<Nanos>,
-) -> Marks {
+fn marks(asked: &[Asked], verdicts: &[Verdict], lane: &Whose, bar_nanos: Option<Nanos>) -> Marks {
     let own = asked
         .iter()
         .zip(verdicts)

@@ -32,7 +32,11 @@ pub fn document(figure: &Figure) -> String {
     pattern(&mut markup, "kidoban");
     markup.empty(
         "rect",
-        &[("class", &"paper"), ("width", &layout.width), ("height", &Px(height))],
+        &[
+            ("class", &"paper"),
+            ("width", &layout.width),
+            ("height", &Px(height)),
+        ],
     );
     markup.raw(&body.finish());
     markup.raw("</svg>\n");
@@ -94,7 +98,10 @@ fn pattern(markup: &mut Markup, id: &str) {
             ("patternUnits", &"userSpaceOnUse"),
         ],
     );
-    markup.empty("path", &[("class", &"hatch"), ("d", &"M-1 1L1 -1M0 4L4 0M3 5L5 3")]);
+    markup.empty(
+        "path",
+        &[("class", &"hatch"), ("d", &"M-1 1L1 -1M0 4L4 0M3 5L5 3")],
+    );
     markup.close("pattern");
     markup.raw("</defs>\n");
 }
@@ -178,7 +185,11 @@ fn legend(markup: &mut Markup, layout: &Layout, figure: &Figure, top: f64) -> f6
         let place = format!("translate({} {})", Px(x), Px(y));
         markup.open("g", &[("transform", &place)]);
         markup.raw(&sample);
-        markup.words("text", &[("class", &"legend"), ("x", &SAMPLE), ("y", &0)], &text);
+        markup.words(
+            "text",
+            &[("class", &"legend"), ("x", &SAMPLE), ("y", &0)],
+            &text,
+        );
         markup.close("g");
         x += width;
     }
@@ -235,42 +246,61 @@ fn arrivals(markup: &mut Markup, layout: &Layout, figure: &Figure, top: f64) -> 
         captions.push(format!("each bar is {}", axis::length(width)));
     }
     let place = format!("translate(0 {})", Px(top));
-    markup.open("g", &[("class", &"arrivals"), ("transform", &place), ("role", &"img")]);
+    markup.open(
+        "g",
+        &[
+            ("class", &"arrivals"),
+            ("transform", &place),
+            ("role", &"img"),
+        ],
+    );
     let title = format!("What arrives: {requests}, {}.", captions.join(", "));
     markup.words("title", &[], &title);
     let margin = Px(layout.margin);
-    let heading = [("class", &"title" as &dyn std::fmt::Display), ("x", &margin), ("y", &14)];
+    let heading = [
+        ("class", &"title" as &dyn std::fmt::Display),
+        ("x", &margin),
+        ("y", &14),
+    ];
     markup.words("text", &heading, "What arrives");
-    let numbers = [("class", &"numbers" as &dyn std::fmt::Display), ("x", &margin), ("y", &33)];
+    let numbers = [
+        ("class", &"numbers" as &dyn std::fmt::Display),
+        ("x", &margin),
+        ("y", &33),
+    ];
     markup.words("text", &numbers, &requests);
     let lines = captions
         .iter()
         .flat_map(|caption| words::wrapped(caption, layout.caption_chars))
         .collect::<Vec<_>>();
     let words_bottom = caption(markup, layout, &lines);
-    // No bracket stands over what merely arrives; names may.
-    let saved = if figure.lanes.len() > 1 { 0.0 } else { BRACKET_SAVED };
-    let shift = lanes_top(layout, words_bottom) - saved;
+    // No bracket stands over what merely arrives, and no curve under it; names may.
+    let saved = if figure.lanes.len() > 1 {
+        0.0
+    } else {
+        BRACKET_SAVED
+    };
+    let mut lane_top = lanes_top(layout, words_bottom) - saved;
     for (lane, frame) in figure.lanes.iter().zip(&layout.frames) {
-        let place = format!("translate(0 {})", Px(shift + frame.top));
+        let place = format!("translate(0 {})", Px(lane_top));
         markup.open("g", &[("class", &"lane"), ("transform", &place)]);
         lane_name(markup, layout, frame, lane);
         markup.open("g", &[("class", &"live")]);
         live::arrived(markup, layout, frame, &lane.asked);
         markup.raw("</g>");
         markup.close("g");
+        lane_top += frame.dots_bottom;
     }
     markup.close("g");
-    let last = layout.frames.last();
-    let lanes_bottom = last.map_or(0.0, |last| shift + last.top + last.dots_bottom);
-    top + words_bottom.max(lanes_bottom) + ROW_GAP
+    top + words_bottom.max(lane_top) + ROW_GAP
 }
 
 /// Where the lanes of a row begin.
 fn lanes_top(layout: &Layout, words_bottom: f64) -> f64 {
     match layout.size {
         Size::Wide => 0.0,
-        Size::Narrow => words_bottom,
+        // Words of a bracket stand at its beginning.
+        Size::Narrow => words_bottom + 7.0,
     }
 }
 
@@ -279,7 +309,11 @@ fn caption(markup: &mut Markup, layout: &Layout, lines: &[String]) -> f64 {
     let mut y = CAPTION_TOP;
     let x = Px(layout.margin);
     for line in lines {
-        markup.words("text", &[("class", &"caption"), ("x", &x), ("y", &Px(y))], line);
+        markup.words(
+            "text",
+            &[("class", &"caption"), ("x", &x), ("y", &Px(y))],
+            line,
+        );
         y += CAPTION_LINE;
     }
     y - CAPTION_LINE + 4.0
@@ -288,7 +322,11 @@ fn caption(markup: &mut Markup, layout: &Layout, lines: &[String]) -> f64 {
 fn lane_name(markup: &mut Markup, layout: &Layout, frame: &Frame, lane: &Lane) {
     if frame.name_end > layout.left {
         let (x, y) = (Px(layout.left), Px(frame.bracket - 4.0));
-        markup.words("text", &[("class", &"name"), ("x", &x), ("y", &y)], &lane.name);
+        markup.words(
+            "text",
+            &[("class", &"name"), ("x", &x), ("y", &y)],
+            &lane.name,
+        );
     }
 }
 
@@ -303,7 +341,12 @@ fn row(
 ) -> f64 {
     let algorithm = row.algorithm;
     let place = format!("translate(0 {})", Px(top));
-    let rule = format!("M{} {y}H{}", Px(layout.margin), Px(layout.width - layout.margin), y = Px(top - 10.0));
+    let rule = format!(
+        "M{} {y}H{}",
+        Px(layout.margin),
+        Px(layout.width - layout.margin),
+        y = Px(top - 10.0)
+    );
     markup.empty("path", &[("class", &"rule"), ("d", &rule)]);
     markup.open(
         "g",
@@ -315,7 +358,11 @@ fn row(
         ],
     );
     let title = algorithm.title();
-    markup.words("title", &[], &words::row(title, &row.numbers, &figure.limit));
+    markup.words(
+        "title",
+        &[],
+        &words::row(title, &row.numbers, &figure.limit),
+    );
     let x = Px(layout.margin);
     markup.words("text", &[("class", &"title"), ("x", &x), ("y", &14)], title);
     markup.open("g", &[("class", &"counts")]);
@@ -341,10 +388,19 @@ fn row(
         markup.raw("</g>");
         if frame.names_level {
             let (x, y) = (Px(layout.left), Px(frame.curve_top - 4.5));
-            markup.words("text", &[("class", &"level"), ("x", &x), ("y", &y)], algorithm.level());
+            markup.words(
+                "text",
+                &[("class", &"level"), ("x", &x), ("y", &y)],
+                algorithm.level(),
+            );
         }
         if let Marks::Dots(_) = drawn.marks {
-            let base = format!("M{} {y}H{}", Px(layout.left), Px(layout.right), y = Px(frame.dots_bottom + 1.0));
+            let base = format!(
+                "M{} {y}H{}",
+                Px(layout.left),
+                Px(layout.right),
+                y = Px(frame.dots_bottom + 1.0)
+            );
             markup.empty("path", &[("class", &"base"), ("d", &base)]);
         }
         markup.close("g");

@@ -1,3 +1,330 @@
-//! The picture against its contents: well-formed, complete, and the same number of marks as
-//! there are verdicts.
+//! The picture against what it is made of: well-formed, whole, and as many marks as there are
+//! verdicts.
+
+use proptest::prelude::*;
+use roxmltree::{Document, Node};
+
 use super::*;
+use crate::logic::bucket::Limit;
+
+const MILLISECOND: Nanos = 1_000_000;
+const SECOND: Nanos = 1_000 * MILLISECOND;
+
+fn limit(rate: &str, burst: &str) -> Limit {
+    Limit::new(rate.parse().unwrap(), burst.parse().unwrap()).unwrap()
+}
+
+fn about(moments: Moments) -> About<'static> {
+    About {
+        command: "kidoban simulate --pattern <\"&\u{1b}",
+        moments,
+        name: &|client| format!("client {client} <&\u{7}>"),
+        worst: None,
+    }
+}
+
+fn one(at: Nanos, client: u32) -> Asked {
+    Asked { at, client }
+}
+
+/// Ten at 9.5 s and ten at 10 s.
+fn edge() -> Vec<Asked> {
+    let mut asked = vec![one(9_500 * MILLISECOND, 0); 10];
+    asked.extend(vec![one(10 * SECOND, 0); 10]);
+    asked
+}
+
+fn drawn(asked: &[Asked], limit: &Limit) -> (Figure, String) {
+    let figure = Figure::draw(asked, limit, &about(Moments::SinceStart));
+    let text = svg::document(&figure);
+    (figure, text)
+}
+
+fn rows<'a>(document: &'a Document) -> Vec<Node<'a, 'a>> {
+    let is_row = |node: &Node| node.attribute("class") == Some("row");
+    document.descendants().filter(is_row).collect()
+}
+
+fn marks(within: Node, class: &str) -> usize {
+    let is_one = |node: &Node| {
+        let classes = node.attribute("class").unwrap_or_default();
+        classes.split(' ').any(|one| one == class)
+    };
+    within.descendants().filter(is_one).count()
+}
+
+fn words(within: Node) -> String {
+    let texts = within.descendants().filter(Node::is_text);
+    let texts = texts.filter_map(|node| node.text());
+    texts.collect::<Vec<_>>().join("|")
+}
+
+#[test]
+fn the_picture_says_why_the_fixed_window_lets_twenty_through() {
+    let (figure, text) = drawn(&edge(), &limit("10/10s", "10"));
+    let document = Document::parse(&text).unwrap();
+    let rows = rows(&document);
+    let let_in = [10, 10, 1, 10, 10, 20, 10, 10, 10, 10];
+    assert_eq!(rows.len(), ALGORITHMS);
+    for ((row, node), let_in) in figure.rows.iter().zip(&rows).zip(let_in) {
+        let name = row.algorithm.name();
+        assert_eq!(row.numbers.let_in, let_in as u64, "{name}");
+        assert_eq!(marks(*node, "in"), let_in, "{name}");
+        assert_eq!(marks(*node, "no"), 20 - let_in, "{name}");
+        assert_eq!(marks(*node, "curve"), 1, "{name}");
+        assert_eq!(marks(*node, "worst"), 1, "{name}");
+        // The sentence, on as many lines as it takes.
+        let about = words(*node).replace('|', " ");
+        assert!(about.contains(row.algorithm.about()), "{name}: {about}");
+    }
+    let fixed = rows[5];
+    assert_eq!(marks(fixed, "over"), 2, "the bracket and its words");
+    let said = words(fixed);
+    assert!(
+        said.contains("20 let in within 10 s: twice the limit"),
+        "{said}"
+    );
+    assert_eq!(said.matches("counts from 0: 10 of 10").count(), 2, "{said}");
+    assert!(
+        rows.iter()
+            .enumerate()
+            .all(|(n, row)| n == 5 || marks(*row, "over") == 0)
+    );
+    assert_eq!(marks(rows[4], "wait"), 10, "a line for each that waits");
+    assert!(words(rows[4]).contains("up to 10 s late"));
+    assert!(words(rows[8]).contains("looks back 10 s"));
+    assert!(text.contains("--rate 10/10s --burst 10"));
+    let arrivals = document
+        .descendants()
+        .find(|node| node.attribute("class") == Some("arrivals"))
+        .unwrap();
+    assert_eq!(marks(arrivals, "ask"), 20);
+}
+
+/// Who does not see the picture hears the same.
+#[test]
+fn every_row_has_its_words() {
+    let (_, text) = drawn(&edge(), &limit("10/10s", "10"));
+    let document = Document::parse(&text).unwrap();
+    let root = document.root_element();
+    assert!(root.attribute("viewBox").is_some());
+    for named in ["aria-labelledby", "aria-describedby"] {
+        let id = root.attribute(named).unwrap();
+        let said = document
+            .descendants()
+            .find(|node| node.attribute("id") == Some(id));
+        assert!(said.unwrap().text().unwrap().len() > 20, "{named}");
+    }
+    let titles: Vec<_> = rows(&document)
+        .iter()
+        .map(|row| {
+            row.first_element_child()
+                .unwrap()
+                .text()
+                .unwrap()
+                .to_owned()
+        })
+        .collect();
+    assert_eq!(
+        titles[5],
+        "Fixed window: 20 let in, 0 refused; at most 20 let in within 10 s: twice the limit."
+    );
+    assert_eq!(
+        titles[4],
+        "Leaky bucket (queue): 10 let in, 10 refused, the longest wait 10 s; \
+         at most 10 served within 10 s."
+    );
+}
+
+#[test]
+fn the_file_asks_for_nothing() {
+    let (_, text) = drawn(&edge(), &limit("10/10s", "10"));
+    let text = text.replace("http://www.w3.org/2000/svg", "");
+    for far in ["http:", "https:", "@import", "href", "<script", "<image"] {
+        assert!(!text.contains(far), "it has {far}");
+    }
+}
+
+#[test]
+fn few_clients_have_lanes_of_their_own_and_of_many_the_noisiest() {
+    let mut asked = Vec::new();
+    for n in 0..20 {
+        asked.push(one(n * 100 * MILLISECOND, 5));
+        asked.push(one(n * 100 * MILLISECOND, (n % 3) as u32));
+    }
+    let limit = limit("2", "2");
+    let names = |asked: &[Asked]| {
+        let figure = Figure::draw(asked, &limit, &about(Moments::SinceStart));
+        figure
+            .lanes
+            .into_iter()
+            .map(|lane| lane.name)
+            .collect::<Vec<_>>()
+    };
+    let shown = |n| format!("client {n} <&\\u{{7}}>");
+    assert_eq!(names(&asked), [shown(0), shown(1), shown(2), shown(5)]);
+    asked.push(one(20 * SECOND, 9));
+    let noisiest = [shown(5), shown(0), shown(1), "2 others".to_owned()];
+    assert_eq!(names(&asked), noisiest);
+}
+
+#[test]
+fn many_arrivals_are_bars_that_hold_them_all() {
+    let asked: Vec<_> = (0..600)
+        .map(|n| one(n * 50 * MILLISECOND, (n % 7 % 5) as u32))
+        .collect();
+    let (figure, text) = drawn(&asked, &limit("2", "2"));
+    let document = Document::parse(&text).unwrap();
+    assert_eq!(figure.lanes[0].name, "everybody, 5 clients");
+    assert_eq!(figure.lanes.len(), 4);
+    for (row, node) in figure.rows.iter().zip(rows(&document)) {
+        let Marks::Bars(bars) = &row.drawn[0].marks else {
+            panic!("dots");
+        };
+        let let_in: u64 = bars.iter().map(|bar| bar.now + bar.later).sum();
+        let refused: u64 = bars.iter().map(|bar| bar.refused).sum();
+        assert_eq!((let_in, refused), (row.numbers.let_in, row.numbers.refused));
+        assert_eq!(let_in + refused, 600);
+        assert!(bars.len() <= bins::BARS_MAX);
+        assert_eq!((marks(node, "in"), marks(node, "no")), (0, 0));
+        assert_eq!(marks(node, "bar-no"), 4);
+    }
+}
+
+/// 46 at once cannot be counted as dots.
+#[test]
+fn a_high_pile_is_a_bar() {
+    let (figure, _) = drawn(&vec![one(0, 0); 46], &limit("2", "2"));
+    assert!(figure.bar_nanos.is_some());
+    let (figure, _) = drawn(&vec![one(0, 0); 20], &limit("2", "2"));
+    assert!(figure.bar_nanos.is_none());
+}
+
+/// The part that does not keep arrivals sees the same as the part that does.
+#[test]
+fn what_is_not_kept_is_counted_all_the_same() {
+    let limit = limit("2", "2");
+    let mut sketch = Sketch::new(&limit);
+    let total = 40_000_u64;
+    let mut expected = [0; 4];
+    for n in 0..total {
+        let client = if n % 4 == 0 {
+            3
+        } else {
+            10 + (n % 1_000) as u32
+        };
+        expected[0] += u64::from(client == 3);
+        sketch.add(n * 20 * MILLISECOND, client);
+    }
+    let worst = Worst {
+        client: 3,
+        from: 100 * SECOND,
+        count: 4,
+    };
+    let about = About {
+        worst: Some([Some(worst); ALGORITHMS]),
+        ..about(Moments::SinceStart)
+    };
+    let figure = sketch.finish(&about);
+    assert!(figure.kept.is_none());
+    assert_eq!(figure.asked, total);
+    assert_eq!(figure.lanes[0].whose, Whose::Everybody);
+    assert_eq!(figure.lanes[1].whose, Whose::Client(3));
+    assert!(
+        !figure.lanes[1].name.contains("without"),
+        "it was there from the start"
+    );
+    for (row, algorithm) in figure.rows.iter().zip(Algorithm::ALL) {
+        let mut limiter = algorithm.start(&limit);
+        let mut refused = 0;
+        for n in 0..total {
+            let client = if n % 4 == 0 {
+                3
+            } else {
+                10 + (n % 1_000) as u32
+            };
+            let verdict = limiter.decide(client, n * 20 * MILLISECOND);
+            refused += u64::from(verdict == Verdict::Refused);
+        }
+        assert_eq!(row.numbers.refused, refused);
+        assert_eq!(row.numbers.let_in, total - refused);
+        for (lane, asked) in [(0, total), (1, expected[0])] {
+            let Marks::Bars(bars) = &row.drawn[lane].marks else {
+                panic!("dots");
+            };
+            assert_eq!(bars.iter().map(|bar| bar.asked()).sum::<u64>(), asked);
+            assert!(bars.len() <= bins::BARS_MAX);
+        }
+        assert_eq!(row.drawn[1].worst, Some(worst));
+        assert_eq!(row.drawn[0].worst, None);
+    }
+    Document::parse(&svg::document(&figure)).unwrap();
+}
+
+#[test]
+fn a_client_that_comes_late_is_shown_with_what_is_missing() {
+    let limit = limit("2", "2");
+    let mut sketch = Sketch::new(&limit);
+    for n in 0..20_u32 {
+        for _ in 0..10 {
+            sketch.add(u64::from(n) * SECOND, n);
+        }
+    }
+    for n in 0..6_000 {
+        sketch.add(20 * SECOND + n * MILLISECOND, 99);
+    }
+    let figure = sketch.finish(&about(Moments::SinceEpoch));
+    assert_eq!(figure.lanes[1].whose, Whose::Client(99));
+    let name = &figure.lanes[1].name;
+    assert!(name.ends_with("without its first 25 requests"), "{name}");
+}
+
+fn any_limit() -> impl Strategy<Value = Limit> {
+    let rates = ["0.000001", "2", "7", "1000000", "10/10s", "200/d", "5000/h"];
+    let bursts = ["1", "2", "3", "10", "100"];
+    (
+        proptest::sample::select(rates.to_vec()),
+        proptest::sample::select(bursts.to_vec()),
+    )
+        .prop_filter_map("it fills in time", |(rate, burst)| {
+            Limit::new(rate.parse().unwrap(), burst.parse().unwrap()).ok()
+        })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Any moments, near and far, any clients: drawn, well-formed, and each verdict once.
+    #[test]
+    fn anything_can_be_drawn(
+        limit in any_limit(),
+        start in prop_oneof![Just(0), Just(Nanos::MAX - 3), any::<Nanos>()],
+        gaps in proptest::collection::vec(
+            (prop_oneof![Just(0), 0..3 * SECOND, any::<Nanos>().prop_map(|n| n >> 8)], 0..7_u32),
+            1..80,
+        ),
+        since_epoch in any::<bool>(),
+    ) {
+        let mut at = start;
+        let asked: Vec<_> = gaps
+            .into_iter()
+            .map(|(gap, client)| {
+                at = Nanos::saturating_add(at, gap);
+                one(at, client)
+            })
+            .collect();
+        let moments = if since_epoch { Moments::SinceEpoch } else { Moments::SinceStart };
+        let figure = Figure::draw(&asked, &limit, &about(moments));
+        let text = svg::document(&figure);
+        let document = Document::parse(&text).unwrap();
+        prop_assert!(!text.contains("NaN") && !text.contains("inf"));
+        for (row, node) in figure.rows.iter().zip(rows(&document)) {
+            prop_assert_eq!(row.numbers.let_in + row.numbers.refused, asked.len() as u64);
+            if figure.bar_nanos.is_none() {
+                prop_assert_eq!(marks(node, "in") as u64, row.numbers.let_in);
+                prop_assert_eq!(marks(node, "no") as u64, row.numbers.refused);
+                prop_assert_eq!(marks(node, "wait") as u64, row.numbers.later);
+            }
+        }
+    }
+}

@@ -1,6 +1,8 @@
 //! What the picture says in words. Short sentences for somebody who has never heard of any of
 //! this; no number that is not counted elsewhere.
 
+use std::fmt::Write as _;
+
 use crate::logic::bucket::Limit;
 use crate::logic::limiter::Algorithm;
 use crate::logic::printable::printable;
@@ -14,7 +16,7 @@ pub(in crate::simulate::output) fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (n, digit) in digits.chars().enumerate() {
-        if n > 0 && (digits.len() - n) % 3 == 0 {
+        if n > 0 && (digits.len() - n).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);
@@ -77,13 +79,14 @@ pub(in crate::simulate::output) fn summary(figure: &Figure) -> String {
     };
     let (_, _, fullest, full) = by(|row| row.numbers.worst.map_or(0, |worst| worst.count));
     if full > u64::from(figure.limit.burst().tickets()) {
-        text.push_str(&format!(
+        let _ = write!(
+            text,
             " The fullest {}: {} let in for one client by {}, where the limit says {}.",
             length(figure.limit.fill_nanos()),
             count(full),
             name(fullest.algorithm),
             limit(&figure.limit)
-        ));
+        );
     }
     text
 }
@@ -123,7 +126,11 @@ pub(super) fn row(title: &str, numbers: &Numbers, limit: &Limit) -> String {
 /// The fullest window: `20 let in within 10 s: twice the limit`.
 pub(super) fn worst_window(worst: &Worst, numbers: &Numbers, limit: &Limit) -> String {
     let burst = u64::from(limit.burst().tickets());
-    let verb = if numbers.later > 0 { "served" } else { "let in" };
+    let verb = if numbers.later > 0 {
+        "served"
+    } else {
+        "let in"
+    };
     let number = count(worst.count);
     let mut text = format!("{number} {verb} within {}", length(limit.fill_nanos()));
     if worst.count == 2 * burst {
@@ -164,7 +171,9 @@ pub(in crate::simulate::output) fn wrapped(text: &str, most: usize) -> Vec<Strin
             if length > 0 && length + space + piece.len() > most {
                 lines.push(String::new());
                 length = 0;
-            } else if space == 1 && let Some(line) = lines.last_mut() {
+            } else if space == 1
+                && let Some(line) = lines.last_mut()
+            {
                 line.push(' ');
                 length += 1;
             }

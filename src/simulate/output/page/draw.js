@@ -53,6 +53,31 @@ function rowWords(title, numbers, limit) {
   return `${words}.`;
 }
 
+/** What is to be seen, as words.rs says it. */
+function summaryWords(titles, all, limit) {
+  const by = (value) => {
+    let [least, most] = [0, 0];
+    all.forEach((numbers, n) => {
+      if (value(numbers) < value(all[least])) least = n;
+      if (value(numbers) > value(all[most])) most = n;
+    });
+    return [titles[least], value(all[least]), titles[most], value(all[most])];
+  };
+  const name = (title) => (/^.\p{Lu}/u.test(title) ? title : `the ${title[0].toLowerCase()}${title.slice(1)}`);
+  const [fewest, few, most, many] = by((numbers) => numbers.letIn);
+  let words =
+    few === many
+      ? `Every algorithm lets in ${counted(many)}.`
+      : `The fewest are let in by ${name(fewest)} (${counted(few)}), the most by ${name(most)} (${counted(many)}).`;
+  const [, , fullest, full] = by((numbers) => numbers.worst?.count ?? 0);
+  if (full > Number(limit.burst)) {
+    words += ` The fullest ${lengthOf(limit.window)}: ${counted(full)} let in for one client by ${name(fullest)}, where the limit says ${limitWords(limit)}.`;
+  }
+  return words;
+}
+
+const limitWords = (limit) => `${counted(limit.burst)} per ${lengthOf(limit.window)}`;
+
 /** Draws into one of the two pictures, whose sizes and time axis it knows. */
 class Pen {
   constructor(layout, sizes, from, to, bar) {

@@ -48,14 +48,13 @@ const state = {
   added: [],
   rate: rates.indexOf(GIVEN.count),
   burst: bursts.indexOf(data.burst),
-  when: FROM + (TO - FROM) / 2n,
+  when: FROM + ((TO - FROM) * 3n) / 4n,
   lane: Math.max(0, data.lanes.findIndex((lane) => lane.client !== null)),
 };
 
 const rateText = () => `${rates[state.rate]}${GIVEN.per}`;
 const burstNow = () => bursts[state.burst];
 const limitNow = () => limitOf(intervalOf({ ...GIVEN, count: rates[state.rate] }), burstNow());
-const limitWords = (limit) => `${counted(limit.burst)} per ${lengthOf(limit.window)}`;
 
 function momentWords(moment) {
   if (data.moments === "start") return lengthOf(moment);
@@ -108,19 +107,19 @@ function draw() {
       row.querySelectorAll(".live").forEach((into, n) => pen.lane(into, frames[n], limit, numbers, lanes[n]));
     });
   }
-  say(limit);
+  say(limit, rows);
   readings(limit, rows);
 }
 
 const requests = () => `${counted(state.arrivals.length)} request${state.arrivals.length === 1 ? "" : "s"}`;
 
 /** What is said in words about the limit and the dials. */
-function say(limit) {
+function say(limit, rows) {
   at("heading").textContent = `The same ${requests()} under ten rate limits`;
   const options = `--rate ${rateText()} --burst ${burstNow()}`;
   const isGiven = rates[state.rate] === GIVEN.count && burstNow() === data.burst;
   const lead = at("lead");
-  lead.replaceChildren("The limit: ", html("b", limitWords(limit)), isGiven ? ", given as " : ", which is ", html("code", options), ".");
+  lead.replaceChildren("The limit: ", html("b", limitWords(limit)), isGiven ? ", given as " : ", which is ", html("code", options), `. ${summaryWords(data.algorithms.map(({ title }) => title), rows.map(({ numbers }) => numbers), limit)}`);
   at("rate-said").textContent = rateText();
   at("burst-said").textContent = counted(burstNow());
   at("rate").setAttribute("aria-valuetext", `${rateText()}, which is ${limitWords(limit)}`);
