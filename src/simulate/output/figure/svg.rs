@@ -144,7 +144,6 @@ fn legend(markup: &mut Markup, layout: &Layout, figure: &Figure, top: f64) -> f6
     const SAMPLE: f64 = 28.0;
     const LINE: f64 = 18.0;
     let dots = figure.bar_nanos.is_none();
-    let window = axis::length(figure.limit.fill_nanos());
     let circle = |class: &str, x: f64| {
         format!("<circle class=\"{class}\" cx=\"{x}\" cy=\"-4\" r=\"{RADIUS}\"/>")
     };
@@ -167,7 +166,7 @@ fn legend(markup: &mut Markup, layout: &Layout, figure: &Figure, top: f64) -> f6
         ]
     };
     let bracket = path("worst", "M4 -1V-6H24V-1");
-    let mut others = vec![(bracket, format!("the fullest {window} of one client"))];
+    let mut others = vec![(bracket, "the fullest window of one client".to_owned())];
     let mut drawn = figure.rows.iter().flat_map(|row| &row.drawn);
     if drawn.any(|drawn| drawn.state.is_some()) {
         let curve = path("area", "M4 2V-4L24 -9V2Z") + &path("curve", "M4 -4L24 -9");

@@ -61,6 +61,13 @@ function momentWords(moment) {
   return `${new Date(Number(moment / 1_000_000n)).toISOString().replace("T", " ").slice(0, 23)} UTC`;
 }
 
+/** The same where there is little room. */
+function shortWords(moment) {
+  if (data.moments === "start") return lengthOf(moment);
+  const text = momentWords(moment);
+  return TO - FROM < 86_400_000_000_000n ? text.slice(11, 19) : text.slice(5, 16);
+}
+
 const holds = (lane, client) => (lane.client === null ? !lane.allBut.includes(client) : lane.client === client);
 const clientOf = (lane) => data.lanes[lane]?.client ?? null;
 
@@ -156,7 +163,7 @@ function standing({ name, level }, limit, client, moment) {
 function readings(limit, rows) {
   const client = clientOf(state.lane);
   at("moment").textContent = momentWords(state.when);
-  at("when-said").textContent = momentWords(state.when);
+  at("when-said").textContent = shortWords(state.when);
   at("when").value = String(Number(((state.when - FROM) * 1000n) / (TO - FROM)));
   at("when").setAttribute("aria-valuetext", momentWords(state.when));
   at("of-whom").textContent = data.lanes.length > 1 ? ` for ${data.lanes[state.lane].name}` : "";
