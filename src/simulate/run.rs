@@ -40,6 +40,9 @@ pub struct Outcome {
     /// The most turns of any one client within any window of the limit, wherever it begins.
     /// Delayed turns count when they are served.
     pub worst_window: u64,
+    /// Whose window that was, and the first moment of it: of several the first that was so
+    /// full. None if nothing was let in.
+    pub fullest: Option<(u32, Nanos)>,
     /// The most turns of all clients together within any one second, likewise.
     pub worst_second: u64,
     /// The longest that a turn was delayed.
@@ -217,6 +220,7 @@ impl Run {
             delayed: lane.delayed,
             refused_clients: clients().filter(|(_, refused)| *refused > 0).count() as u64,
             worst_window: self.recent.worst_window(n),
+            fullest: self.recent.fullest(n),
             worst_second: self.recent.worst_second(n),
             longest_wait: Duration::from_nanos(lane.longest_wait),
             fairness: jain(clients().map(|(asked, refused)| share(asked - refused, asked))),

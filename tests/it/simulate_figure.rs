@@ -34,7 +34,7 @@ fn figure(asked: &[Asked], limit: &Limit, moments: Moments) -> Figure {
         command: "kidoban simulate --rate 10/10s --burst 10 --pattern burst:10@9.5s+burst:10@10s",
         moments,
         name: &|client| format!("192.0.2.{client}"),
-        worst: None,
+        outcomes: &[],
     };
     Figure::draw(asked, limit, &about)
 }

@@ -5,6 +5,7 @@
 
 use crate::logic::bucket::{Limit, Nanos};
 use crate::logic::limiter::{Algorithm, Verdict};
+use crate::simulate::run::Outcome;
 
 pub mod axis;
 mod bins;
@@ -49,9 +50,9 @@ pub struct About<'a> {
     pub moments: Moments,
     /// What a client is called.
     pub name: &'a dyn Fn(u32) -> String,
-    /// Each algorithm's fullest window, in the order of [`Algorithm::ALL`], where the run has
-    /// looked for it. Asked for only where there are more arrivals than are kept here.
-    pub worst: Option<[Option<Worst>; ALGORITHMS]>,
+    /// What the run measured: fullest windows are taken from it where there are more arrivals
+    /// than are kept here. May be empty; then they are not told.
+    pub outcomes: &'a [Outcome],
 }
 
 /// One arrival.

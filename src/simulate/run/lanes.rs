@@ -94,6 +94,15 @@ impl Counts {
         }
     }
 
+    /// Is any count higher than the other?
+    pub(super) fn exceeds(&self, other: &Self) -> bool {
+        let rows = self.0.iter().zip(&other.0);
+        rows.fold(false, |higher, (row, others)| {
+            let counts = row.iter().zip(others);
+            counts.fold(higher, |higher, (count, other)| higher | (count > other))
+        })
+    }
+
     pub(super) fn of(&self, lane: usize) -> u64 {
         self.0[lane / BITS][lane % BITS].into()
     }

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use super::lanes::{Counts, Lanes};
-use super::{Nanos, SECOND, at_number};
+use super::{LANES, Nanos, SECOND, at_number};
 
 /// Room for so many turns is never given back.
 const ROOM_MIN: usize = 4096;
@@ -22,6 +22,8 @@ pub(super) struct Recent {
     /// By their numbers.
     clients: Vec<Client>,
     worst_window: Counts,
+    /// Whose that was, and the first moment of it.
+    fullest: [Option<(u32, Nanos)>; LANES],
     /// Of all together, likewise within the last second.
     in_second: Counts,
     worst_second: Counts,
@@ -53,6 +55,7 @@ impl Recent {
             window,
             clients: Vec::new(),
             worst_window: Counts::default(),
+            fullest: [None; LANES],
             in_second: Counts::default(),
             worst_second: Counts::default(),
         }
@@ -77,7 +80,16 @@ impl Recent {
         self.turns.push_back(Turn { at, client, by });
         let in_window = &mut at_number(&mut self.clients, client).in_window;
         in_window.add(by);
-        self.worst_window.raise_to(in_window);
+        if in_window.exceeds(&self.worst_window) {
+            // What is exactly one window old is out: it begins right after that.
+            let from = at.saturating_add(1).saturating_sub(self.window);
+            for (lane, fullest) in self.fullest.iter_mut().enumerate() {
+                if in_window.of(lane) > self.worst_window.of(lane) {
+                    *fullest = Some((client, from));
+                }
+            }
+            self.worst_window.raise_to(in_window);
+        }
         self.in_second.add(by);
         self.worst_second.raise_to(&self.in_second);
     }
@@ -112,6 +124,10 @@ impl Recent {
 
     pub(super) fn worst_window(&self, lane: usize) -> u64 {
         self.worst_window.of(lane)
+    }
+
+    pub(super) fn fullest(&self, lane: usize) -> Option<(u32, Nanos)> {
+        self.fullest[lane]
     }
 
     pub(super) fn worst_second(&self, lane: usize) -> u64 {

@@ -75,6 +75,8 @@ fn slowly(algorithm: Algorithm, limit: &Limit, arrivals: &[(Nanos, u32)]) -> Out
         delayed: waits.len() as u64,
         refused_clients: clients.iter().filter(|c| got(**c) < asked(**c)).count() as u64,
         worst_window: clients.iter().map(of_client).max().unwrap_or(0),
+        // Which of several is not asked here.
+        fullest: None,
         worst_second: worst(&moments(&|_| true), SECOND),
         longest_wait: Duration::from_nanos(waits.into_iter().max().unwrap_or(0)),
         fairness: sum * sum / (number(shares.len()) * squares),
@@ -200,6 +202,22 @@ proptest! {
     fn the_measures_are_what_they_say((limit, arrivals) in any_run()) {
         for outcome in run(&limit, &arrivals).outcomes {
             let mut expected = slowly(outcome.algorithm, &limit, &arrivals);
+            expected.fullest = outcome.fullest;
+            let held = outcome.fullest.map_or(0, |(client, from)| {
+                let mut limiter = outcome.algorithm.start(&limit);
+                let served = arrivals.iter().filter_map(|(at, whose)| {
+                    match limiter.decide(*whose, *at) {
+                        Verdict::Admitted => Some((*at, *whose)),
+                        Verdict::Delayed(until) => Some((until, *whose)),
+                        Verdict::Refused => None,
+                    }
+                });
+                let within = |(at, whose): &(Nanos, u32)| {
+                    *whose == client && *at >= from && at - from < limit.fill_nanos()
+                };
+                served.filter(within).count() as u64
+            });
+            prop_assert_eq!(held, outcome.worst_window);
             prop_assert!((outcome.fairness - expected.fairness).abs() < 1e-9);
             expected.fairness = outcome.fairness;
             prop_assert_eq!(outcome, expected);

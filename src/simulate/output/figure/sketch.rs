@@ -256,11 +256,11 @@ impl Sketch {
                 own.map(|one| one.bars[n].clone()).unwrap_or_default()
             }
         };
-        let worst = about.worst.unwrap_or_default();
+        let found = |algorithm| Worst::found(algorithm, about.outcomes);
         let row = |(n, algorithm)| Row {
             algorithm,
             numbers: Numbers {
-                worst: worst[n],
+                worst: found(algorithm),
                 ..self.numbers[n]
             },
             drawn: whose
@@ -268,7 +268,7 @@ impl Sketch {
                 .map(|lane| Drawn {
                     marks: Marks::Bars(bars(lane, n)),
                     state: None,
-                    worst: worst_in(lane, &whose, worst[n]),
+                    worst: worst_in(lane, &whose, found(algorithm)),
                 })
                 .collect(),
         };

@@ -6,6 +6,7 @@ use crate::logic::bucket::{Limit, Nanos};
 use crate::logic::limiter::{Algorithm, Verdict};
 
 use super::Asked;
+use crate::simulate::run::Outcome;
 
 /// The fullest window: the most turns of one client let in within one window, by the moment
 /// they were served.
@@ -17,6 +18,19 @@ pub struct Worst {
     pub from: Nanos,
     /// How many.
     pub count: u64,
+}
+
+impl Worst {
+    /// What the run found out about this algorithm, if it ran it.
+    pub(super) fn found(algorithm: Algorithm, outcomes: &[Outcome]) -> Option<Self> {
+        let outcome = outcomes.iter().find(|one| one.algorithm == algorithm)?;
+        let (client, from) = outcome.fullest?;
+        Some(Self {
+            client,
+            from,
+            count: outcome.worst_window,
+        })
+    }
 }
 
 /// What is told of an algorithm in figures.

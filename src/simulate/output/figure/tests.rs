@@ -6,6 +6,7 @@ use roxmltree::{Document, Node};
 
 use super::*;
 use crate::logic::bucket::Limit;
+use crate::simulate::run::Run;
 
 const MILLISECOND: Nanos = 1_000_000;
 const SECOND: Nanos = 1_000 * MILLISECOND;
@@ -19,7 +20,7 @@ fn about(moments: Moments) -> About<'static> {
         command: "kidoban simulate --pattern <\"&\u{1b}",
         moments,
         name: &|client| format!("client {client} <&\u{7}>"),
-        worst: None,
+        outcomes: &[],
     }
 }
 
@@ -205,6 +206,7 @@ fn a_high_pile_is_a_bar() {
 fn what_is_not_kept_is_counted_all_the_same() {
     let limit = limit("2", "2");
     let mut sketch = Sketch::new(&limit);
+    let mut run = Run::new(&limit, &Algorithm::ALL);
     let total = 40_000_u64;
     let mut expected = [0; 4];
     for n in 0..total {
@@ -215,14 +217,11 @@ fn what_is_not_kept_is_counted_all_the_same() {
         };
         expected[0] += u64::from(client == 3);
         sketch.add(n * 20 * MILLISECOND, client);
+        run.arrive(n * 20 * MILLISECOND, client);
     }
-    let worst = Worst {
-        client: 3,
-        from: 100 * SECOND,
-        count: 4,
-    };
+    let outcomes = run.finish().outcomes;
     let about = About {
-        worst: Some([Some(worst); ALGORITHMS]),
+        outcomes: &outcomes,
         ..about(Moments::SinceStart)
     };
     let figure = sketch.finish(&about);
@@ -255,6 +254,10 @@ fn what_is_not_kept_is_counted_all_the_same() {
             assert_eq!(bars.iter().map(|bar| bar.asked()).sum::<u64>(), asked);
             assert!(bars.len() <= bins::BARS_MAX);
         }
+        let worst = row.numbers.worst.unwrap();
+        let outcome = outcomes.iter().find(|one| one.algorithm == algorithm);
+        assert_eq!(worst.count, outcome.unwrap().worst_window);
+        assert_eq!(worst.client, 3, "who asks most gets most");
         assert_eq!(row.drawn[1].worst, Some(worst));
         assert_eq!(row.drawn[0].worst, None);
     }

@@ -13,7 +13,7 @@ fn page(command: &str, asked: &[Asked]) -> String {
         command,
         moments: Moments::SinceStart,
         name: &|client| format!("</script><b>{client}"),
-        worst: None,
+        outcomes: &[],
     };
     document(&Figure::draw(asked, &limit, &about), "n0nce")
 }
