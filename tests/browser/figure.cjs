@@ -117,7 +117,7 @@ async function main() {
       const night = await open(file, { colorScheme: "dark" });
       told.night = await background(night);
       await shot(night, `${name}-night`);
-      const phone = await open(file, { viewport: PHONE, colorScheme: "dark", hasTouch: true, isMobile: true, deviceScaleFactor: 2 });
+      const phone = await open(file, { viewport: PHONE, colorScheme: "dark", hasTouch: true, isMobile: true });
       told.phoneOverflow = await overflow(phone);
       await shot(phone, `${name}-phone`);
       for (const one of [page, night, phone]) await one.context().close();

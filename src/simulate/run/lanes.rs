@@ -96,11 +96,13 @@ impl Counts {
 
     /// Is any count higher than the other?
     pub(super) fn exceeds(&self, other: &Self) -> bool {
-        let rows = self.0.iter().zip(&other.0);
-        rows.fold(false, |higher, (row, others)| {
-            let counts = row.iter().zip(others);
-            counts.fold(higher, |higher, (count, other)| higher | (count > other))
-        })
+        let mut higher = 0;
+        for (row, others) in self.0.iter().zip(&other.0) {
+            for (count, other) in row.iter().zip(others) {
+                higher |= u32::from(count > other);
+            }
+        }
+        higher > 0
     }
 
     pub(super) fn of(&self, lane: usize) -> u64 {

@@ -303,7 +303,7 @@ proptest! {
         limit in any_limit(),
         start in prop_oneof![Just(0), Just(Nanos::MAX - 3), any::<Nanos>()],
         gaps in proptest::collection::vec(
-            (prop_oneof![Just(0), 0..3 * SECOND, any::<Nanos>().prop_map(|n| n >> 8)], 0..7_u32),
+            (prop_oneof![Just(0), Just(SECOND), Just(10 * SECOND), 0..3 * SECOND, any::<Nanos>().prop_map(|n| n >> 8)], 0..7_u32),
             1..80,
         ),
         since_epoch in any::<bool>(),
@@ -321,8 +321,19 @@ proptest! {
         let text = svg::document(&figure);
         let document = Document::parse(&text).unwrap();
         prop_assert!(!text.contains("NaN") && !text.contains("inf"));
-        for (row, node) in figure.rows.iter().zip(rows(&document)) {
-            prop_assert_eq!(row.numbers.let_in + row.numbers.refused, asked.len() as u64);
+        let mut run = Run::new(&limit, &Algorithm::ALL);
+        for one in &asked {
+            run.arrive(one.at, one.client);
+        }
+        let outcomes = run.finish().outcomes;
+        for ((row, node), outcome) in figure.rows.iter().zip(rows(&document)).zip(outcomes) {
+            let numbers = row.numbers;
+            prop_assert_eq!(numbers.let_in, outcome.admitted);
+            prop_assert_eq!(numbers.refused, outcome.refused);
+            prop_assert_eq!(numbers.later, outcome.delayed);
+            prop_assert_eq!(numbers.refused_clients, outcome.refused_clients);
+            prop_assert_eq!(u128::from(numbers.longest_wait), outcome.longest_wait.as_nanos());
+            prop_assert_eq!(numbers.worst.map_or(0, |worst| worst.count), outcome.worst_window);
             if figure.bar_nanos.is_none() {
                 prop_assert_eq!(marks(node, "in") as u64, row.numbers.let_in);
                 prop_assert_eq!(marks(node, "no") as u64, row.numbers.refused);
