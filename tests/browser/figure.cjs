@@ -114,19 +114,21 @@ async function main() {
       told.overflow = await overflow(page);
       told.day = await background(page);
       await shot(page, `${name}-day`);
-      const night = await open(file, { colorScheme: "dark" });
-      told.night = await background(night);
-      await shot(night, `${name}-night`);
-      const phone = await open(file, { viewport: PHONE, colorScheme: "dark", hasTouch: true, isMobile: true });
-      told.phoneOverflow = await overflow(phone);
-      await shot(phone, `${name}-phone`);
-      for (const one of [page, night, phone]) await one.context().close();
+      await page.emulateMedia({ colorScheme: "dark" });
+      told.night = await background(page);
+      await page.setViewportSize(PHONE);
+      await drawn(page);
+      told.phoneOverflow = await overflow(page);
+      await shot(page, `${name}-phone-night`);
+      await page.context().close();
+    }
+    for (const file of [files[0], files[files.length - 1]]) {
       const drawing = await open(file.replace(/html$/, "svg"), { viewport: { width: 900, height: 900 } });
       const height = await drawing.evaluate(() => document.documentElement.viewBox.baseVal.height);
       await drawing.setViewportSize({ width: 900, height: Math.ceil(height) });
-      await shot(drawing, `${name}-svg-day`, false);
+      await shot(drawing, `${nameOf(file)}-svg-day`, false);
       await drawing.emulateMedia({ colorScheme: "dark" });
-      await shot(drawing, `${name}-svg-night`, false);
+      await shot(drawing, `${nameOf(file)}-svg-night`, false);
       await drawing.context().close();
     }
 
