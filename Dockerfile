@@ -26,9 +26,9 @@ WORKDIR /src
 # changes.
 COPY Cargo.toml Cargo.lock ./
 COPY src/build.rs src/build.rs
-RUN mkdir -p tests/it tests/stub \
+RUN mkdir -p tests/it tests/stub benches \
  && touch src/lib.rs \
- && for source in src/main.rs tests/it/main.rs tests/stub/engine.rs; do echo 'fn main() {}' > "$source"; done
+ && for source in src/main.rs tests/it/main.rs tests/stub/engine.rs benches/simulate.rs; do echo 'fn main() {}' > "$source"; done
 # A target that is named, if only the machine's own, keeps RUSTFLAGS away from build scripts and procedural macros,
 # which cannot be linked statically.
 ENV RUSTFLAGS="-C target-feature=+crt-static"

@@ -71,6 +71,12 @@
 //! Beside the gateway stand the small commands: [`health`] asks one, [`man`] describes
 //! the command line, [`demo`] is an engine and a page of its own.
 //!
+//! # Beside the gateway
+//!
+//! [`mod@simulate`] runs an access log or a pattern of traffic through the algorithms of
+//! [`logic::limiter`], of which one is the gateway's own bucket. It shares nothing else with
+//! the gateway, and the gateway knows nothing of it.
+//!
 //! # What always holds
 //!
 //! - A line is never given to an engine that is out of step, and no line is given twice.

@@ -21,8 +21,9 @@ use std::process::ExitCode;
 use crate::logic::limiter::Algorithm;
 use input::{InputError, Progress};
 use options::{Form, SimulateArgs};
+use output::figure::{self, Figure, Sketch, svg};
 use output::place::{self, PlaceError};
-use output::{csv, json, table};
+use output::{csv, json, page, table};
 use progress::Bar;
 use run::Run;
 
@@ -65,8 +66,13 @@ pub fn simulate(args: &SimulateArgs, command: &str) -> Result<ExitCode, Simulate
     let bar = Bar::new();
     let mut watch = |progress: Progress| bar.show(progress);
     let mut run = Run::new(&limit, &Algorithm::ALL);
+    let is_drawn = args.svg().is_some() || args.html().is_some();
+    let mut sketch = is_drawn.then(|| Sketch::new(&limit));
     let told = input::read(&input, &limit, &mut watch, &mut |arrival| {
         run.arrive(arrival.at, arrival.client);
+        if let Some(sketch) = &mut sketch {
+            sketch.add(arrival.at, arrival.client);
+        }
     })?;
     let summary = run.finish();
     let advice = args
@@ -75,6 +81,19 @@ pub fn simulate(args: &SimulateArgs, command: &str) -> Result<ExitCode, Simulate
         .transpose()?;
     drop(bar);
 
+    if let Some(sketch) = sketch {
+        let figure = sketch.finish(&figure::About {
+            command,
+            moments: input.moments(),
+            name: &|client| {
+                told.names
+                    .name(client)
+                    .map_or(String::new(), |name| name.to_string())
+            },
+            outcomes: &summary.outcomes,
+        });
+        write_picture(args, &figure)?;
+    }
     let notes = told.notes();
     let shown = match args.form() {
         Form::Table => {
@@ -95,4 +114,15 @@ pub fn simulate(args: &SimulateArgs, command: &str) -> Result<ExitCode, Simulate
         }
         _ => Ok(ExitCode::SUCCESS),
     }
+}
+
+fn write_picture(args: &SimulateArgs, figure: &Figure) -> Result<(), PlaceError> {
+    if let Some(file) = args.svg() {
+        place::write("--svg", file, &svg::document(figure))?;
+    }
+    if let Some(file) = args.html() {
+        let nonce = format!("{:032x}", fastrand::u128(..));
+        place::write("--html", file, &page::document(figure, &nonce))?;
+    }
+    Ok(())
 }

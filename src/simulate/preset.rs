@@ -1,6 +1,11 @@
 //! Limits that others have published, as one rate and one burst. Only the numbers are
 //! theirs; every algorithm is run under them.
 
+#![allow(
+    clippy::doc_markdown,
+    reason = "doc comments here are the text of --help"
+)]
+
 use clap::ValueEnum;
 
 use crate::logic::bucket::{Burst, Limit, Rate};

@@ -108,7 +108,7 @@ impl Strip {
 
 /// What the glyphs mean.
 pub const LEGEND: &str =
-    "● let in  ◐ some let in, some refused  ○ refused  ◔ let in, some of it later  · nobody came";
+    "● let in  ◐ some let in  ○ all refused  ◔ some let in later  · nobody came";
 
 #[cfg(test)]
 mod tests {

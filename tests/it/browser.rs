@@ -10,7 +10,6 @@ use serde_json::Value;
 use crate::harness::{Gateway, absent, peer};
 
 /// Whether node finds what drives a browser.
-/// Without it there is nothing to drive a browser with.
 pub fn playwright_is_there() -> bool {
     let asked = Command::new("node")
         .args(["-e", "require('playwright-core')"])

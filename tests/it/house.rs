@@ -154,6 +154,7 @@ fn the_top_level_is_short() {
         "Dockerfile",
         "LICENSE",
         "README.md",
+        "benches",
         "config",
         "src",
         "tests",

@@ -11,7 +11,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::Value;
 
-use crate::harness::{kidoban, output};
+use crate::harness::{kidoban, outcome, output};
 
 const NAMES: [&str; 10] = [
     "token-bucket",
@@ -344,6 +344,36 @@ fn an_advice_can_be_pasted() {
         table.ends_with(&format!("After kidoban:\n\n  {flags}\n")),
         "{table}"
     );
+}
+
+/// The README's pictures are what its commands draw.
+#[test]
+fn the_gallery_is_drawn_by_its_commands() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let readme = fs::read_to_string(root.join("README.md")).unwrap();
+    let mut drawn = 0;
+    for line in readme
+        .lines()
+        .filter(|line| line.starts_with("kidoban simulate "))
+    {
+        let Some((_, picture)) = line.split_once(" --svg ") else {
+            continue;
+        };
+        assert!(
+            readme.contains(&format!("]({picture})")),
+            "{picture} is shown"
+        );
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join(".pictures")).unwrap();
+        let words = line.split(' ').skip(1);
+        let outcome = outcome(kidoban().args(words).current_dir(folder.path()));
+        assert_eq!((outcome.code, &*outcome.stderr), (Some(0), ""), "{line}");
+        let now = fs::read_to_string(folder.path().join(picture)).unwrap();
+        let shown = fs::read_to_string(root.join(picture)).unwrap();
+        assert!(now == shown, "{picture} is drawn anew with: {line}");
+        drawn += 1;
+    }
+    assert!(drawn >= 2, "{drawn}");
 }
 
 /// One message, exit 2, and no file.

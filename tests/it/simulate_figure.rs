@@ -243,6 +243,7 @@ fn using_the_page(seen: &Value) {
     assert_eq!(count("byMouse", "arrivals"), 32);
     assert_eq!(count("undone", "arrivals"), 31);
     assert_eq!(count("reset", "arrivals"), 20);
+    assert_eq!(seen["reset"]["undo"], false);
     assert_eq!(seen["reset"]["marks"], seen["atFirst"]["marks"]);
     let tip = seen["hovered"]["tip"].as_str().unwrap();
     assert!(tip.contains("Fixed window · "), "{tip}");

@@ -40,10 +40,27 @@ pub enum Input {
 }
 
 impl Input {
+    /// What its moments count from.
+    pub fn moments(&self) -> Moments {
+        match self {
+            Self::Pattern(_) => Moments::SinceStart,
+            Self::Log(_) => Moments::SinceEpoch,
+        }
+    }
+
     /// Whether it can be read but once.
     pub fn is_stdin(&self) -> bool {
         matches!(self, Self::Log(log) if log.file.is_none())
     }
+}
+
+/// What moments count from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moments {
+    /// A pattern's own beginning: `9.5 s`.
+    SinceStart,
+    /// 1970-01-01T00:00:00Z: `14:30:05`, in UTC.
+    SinceEpoch,
 }
 
 /// How far a log is read.

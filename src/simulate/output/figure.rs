@@ -20,6 +20,7 @@ mod story;
 pub mod svg;
 pub(super) mod words;
 
+pub use crate::simulate::input::Moments;
 pub use bins::Bar;
 pub use sketch::Sketch;
 pub use state::{State, Window};
@@ -32,15 +33,6 @@ use lanes::Whose;
 
 /// How many algorithms there are.
 pub const ALGORITHMS: usize = Algorithm::ALL.len();
-
-/// What moments count from, and so how they are named on the axis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Moments {
-    /// A pattern's own beginning: `9.5 s`.
-    SinceStart,
-    /// 1970-01-01T00:00:00Z: `14:30:05`, in UTC.
-    SinceEpoch,
-}
 
 /// What the picture says about the run beside what it counted itself.
 pub struct About<'a> {

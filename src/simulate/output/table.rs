@@ -36,8 +36,8 @@ pub fn table(about: &About, summary: &Summary, advice: Option<&Advice>) -> Strin
         "most in a window",
         "worst second",
         "longest wait",
-        "fair- ness",
-        "bytes a client",
+        "fair",
+        "bytes each",
     ]);
     for outcome in &summary.outcomes {
         table.add_row(row(outcome));

@@ -86,9 +86,18 @@ pub(super) fn width(first: Nanos, last: Nanos) -> Nanos {
         .unwrap_or(WIDTHS[WIDTHS.len() - 1])
 }
 
-/// Counts an arrival into bars of this width, which are in order of time.
-pub(super) fn count(bars: &mut Vec<Bar>, width: Nanos, at: Nanos, verdict: Verdict) {
-    let from = at - at % width;
+/// The first moment for which so wide bars would be too many; none if they never are.
+pub(super) fn end(first: Nanos, width: Nanos) -> Option<Nanos> {
+    beginning(width, first).checked_add(width.checked_mul(BARS_MAX as u64)?)
+}
+
+/// The bar of this width that an arrival belongs to begins then.
+pub(super) fn beginning(width: Nanos, at: Nanos) -> Nanos {
+    at - at % width
+}
+
+/// Counts an arrival into the bar that begins then. Bars are in order of time.
+pub(super) fn count(bars: &mut Vec<Bar>, from: Nanos, verdict: Verdict) {
     if bars.last().is_none_or(|last| last.from < from) {
         bars.push(Bar {
             from,
@@ -128,6 +137,20 @@ mod tests {
     }
 
     #[test]
+    fn a_width_holds_until_its_end() {
+        for first in [0, 1, 999_999, 7 * DAY + 1, Nanos::MAX / 2] {
+            for step in WIDTHS {
+                let Some(end) = end(first, step) else {
+                    assert_eq!(width(first, Nanos::MAX).max(step), step);
+                    continue;
+                };
+                assert!(width(first, end - 1) <= step);
+                assert!(width(first, end) > step);
+            }
+        }
+    }
+
+    #[test]
     fn bars_put_together_are_those_counted_at_once() {
         let moments = [0, 1, 999_999, 1_000_000, 5_500_000, 9_999_999, 10_000_000];
         let mut fine = Vec::new();
@@ -138,8 +161,8 @@ mod tests {
                 1 => Verdict::Delayed(at),
                 _ => Verdict::Refused,
             };
-            count(&mut fine, MILLISECOND, at, verdict);
-            count(&mut coarse, 10 * MILLISECOND, at, verdict);
+            count(&mut fine, beginning(MILLISECOND, at), verdict);
+            count(&mut coarse, beginning(10 * MILLISECOND, at), verdict);
         }
         assert_eq!(fine.len(), 5);
         widen(&mut fine, 10 * MILLISECOND);

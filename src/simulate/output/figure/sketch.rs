@@ -34,6 +34,8 @@ pub struct Sketch {
     clients: Vec<Client>,
     /// The width of all bars.
     width: Nanos,
+    /// Arrivals from then on need wider bars.
+    fits_until: Option<Nanos>,
     everybody: Bars,
     candidates: Vec<Candidate>,
 }
@@ -69,6 +71,7 @@ impl Sketch {
             numbers: [Numbers::default(); ALGORITHMS],
             clients: Vec::new(),
             width: bins::WIDTHS[0],
+            fits_until: None,
             everybody: Bars::default(),
             candidates: Vec::new(),
         }
@@ -80,6 +83,7 @@ impl Sketch {
         let verdicts = &limiters.map(|limiter| limiter.decide(client, at));
         if self.asked == 0 {
             self.first = at;
+            self.fits_until = bins::end(at, self.width);
         }
         self.asked += 1;
         self.last = self.last.max(at);
@@ -87,28 +91,29 @@ impl Sketch {
             self.kept.push(Asked { at, client });
         }
         self.fit_bars();
+        let bar = bins::beginning(self.width, at);
         let known = self.know(client, verdicts);
         for (n, verdict) in verdicts.iter().enumerate() {
             self.numbers[n].count(at, *verdict);
             if let Verdict::Delayed(until) = verdict {
                 self.last_served = self.last_served.max(*until);
             }
-            bins::count(&mut self.everybody[n], self.width, at, *verdict);
+            bins::count(&mut self.everybody[n], bar, *verdict);
         }
-        let width = self.width;
         if let Some(candidate) = self.candidate(client, known) {
             for (bars, verdict) in candidate.bars.iter_mut().zip(verdicts) {
-                bins::count(bars, width, at, *verdict);
+                bins::count(bars, bar, *verdict);
             }
         }
     }
 
     fn fit_bars(&mut self) {
-        let width = bins::width(self.first, self.last);
-        if width == self.width {
+        if self.fits_until.is_none_or(|end| self.last < end) {
             return;
         }
+        let width = bins::width(self.first, self.last);
         self.width = width;
+        self.fits_until = bins::end(self.first, width);
         let candidates = self.candidates.iter_mut().flat_map(|one| &mut one.bars);
         for bars in self.everybody.iter_mut().chain(candidates) {
             bins::widen(bars, width);
@@ -331,7 +336,7 @@ fn marks(asked: &[Asked], verdicts: &[Verdict], lane: &Whose, bar_nanos: Option<
         Some(width) => {
             let mut bars = Vec::new();
             for (one, verdict) in own {
-                bins::count(&mut bars, width, one.at, *verdict);
+                bins::count(&mut bars, bins::beginning(width, one.at), *verdict);
             }
             Marks::Bars(bars)
         }
