@@ -81,7 +81,7 @@ fn has_one_host(headers: &HeaderMap) -> bool {
     !host.contains([',', '@'])
         && host
             .parse::<Authority>()
-            .is_ok_and(|authority| is_host(authority.host()) && is_port(&authority))
+            .is_ok_and(|authority| is_host(authority.host()) && is_host_and_port(&authority))
 }
 
 fn is_host(host: &str) -> bool {
@@ -91,10 +91,14 @@ fn is_host(host: &str) -> bool {
     }
 }
 
-/// None, an empty one, or a number (RFC 3986, 3.2.3).
-fn is_port(authority: &Authority) -> bool {
-    let rest = authority.as_str().strip_prefix(authority.host());
-    rest.is_some_and(|rest| matches!(rest, "" | ":") || authority.port_u16().is_some())
+/// Nothing stands around its host but a port: none, an empty one, or a number (RFC 3986,
+/// 3.2.3). `[::1].evil.example` is somebody's name, and no address.
+pub fn is_host_and_port(authority: &Authority) -> bool {
+    match authority.as_str().strip_prefix(authority.host()) {
+        Some("" | ":") => true,
+        Some(rest) => rest.starts_with(':') && authority.port_u16().is_some(),
+        None => false,
+    }
 }
 
 fn target_bytes(uri: &Uri) -> usize {
@@ -141,6 +145,8 @@ mod tests {
             &["x:99999"],
             &["[::1]:x"],
             &["[zz]"],
+            &["[::1].evil.example"],
+            &["[::1].evil.example:80"],
         ] {
             let hosts: Vec<_> = hosts.iter().map(|host| ("host", *host)).collect();
             assert!(check(&head(Version::HTTP_11, &hosts)).is_err(), "{hosts:?}");

@@ -7,6 +7,8 @@ use hyper::header::HOST;
 use hyper::http::request::Parts;
 use hyper::http::uri::Authority;
 
+use crate::protocol::is_host_and_port;
+
 /// Answered besides addresses and the names of `--admin-host`.
 const LOCALHOST: &str = "localhost";
 
@@ -47,16 +49,7 @@ impl Hosts {
             Some(v6) => v6.parse::<Ipv6Addr>().is_ok(),
             None => host.parse::<Ipv4Addr>().is_ok(),
         };
-        // Nothing stands around a host but its port: `[::1].evil.example` is somebody's name.
-        let is_alone = match authority.as_str().strip_prefix(host) {
-            None => false,
-            Some("") => true,
-            Some(rest) => {
-                let port = rest.strip_prefix(':');
-                port.is_some_and(|port| port.bytes().all(|b| b.is_ascii_digit()))
-            }
-        };
-        is_alone
+        is_host_and_port(authority)
             && (is_address
                 || self
                     .names

@@ -1,5 +1,5 @@
 //! The picture of a run: what arrived, drawn once for each algorithm on one time axis. Here is
-//! what is in it; [`layout`] says where, [`svg`] writes it down. Few arrivals are dots, many
+//! what is in it; `layout` says where, [`svg`] writes it down. Few arrivals are dots, many
 //! are bars; the noisiest clients get lanes of their own. Nothing here counts by a rule of its
 //! own: verdicts and states are those of [`limiter`](crate::logic::limiter).
 
