@@ -131,11 +131,31 @@ async fn bind_unix(path: &Path) -> io::Result<Listener> {
     Ok(Listener::Unix(listener, SocketFile { path, inode }))
 }
 
+/// Whether what stands in this place, if anything does, may be replaced: a plain file that
+/// may be written, or a socket. A device, a pipe or a link is somebody else's.
+///
+/// # Errors
+/// A sentence.
+pub fn may_replace(path: &Path) -> io::Result<()> {
+    let Ok(found) = fs::symlink_metadata(path) else {
+        return Ok(());
+    };
+    let kind = found.file_type();
+    if !kind.is_file() && !kind.is_socket() {
+        return Err(io::Error::other("what is there is no plain file"));
+    }
+    if kind.is_file() && found.permissions().readonly() {
+        return Err(io::Error::other("what is there may not be written"));
+    }
+    Ok(())
+}
+
 /// Makes a file beside its place and moves it there, so that nobody ever finds half of it.
 ///
 /// # Errors
-/// Those of `make`, and of the move; nothing is left behind.
+/// Those of [`may_replace`], of `make`, and of the move; nothing is left behind.
 pub fn put_in_place<T>(path: &Path, make: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T> {
+    may_replace(path)?;
     let mut beside = path.as_os_str().to_owned();
     beside.push(format!(".{}", std::process::id()));
     let beside = PathBuf::from(beside);

@@ -16,6 +16,7 @@ pub mod run;
 pub mod strip;
 
 use std::io::{self, Write as _};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use crate::logic::limiter::Algorithm;
@@ -36,9 +37,12 @@ pub enum SimulateError {
     /// Nothing came, or it could not be read.
     #[error(transparent)]
     Input(#[from] InputError),
-    /// Standard input cannot be read twice.
-    #[error("--advise reads the log twice, and --log - can be read once: takes a file")]
+    /// Standard input cannot be read twice, nor a pipe.
+    #[error("--advise reads the log twice, and this --log can be read once: takes a plain file")]
     Once,
+    /// What is read would be written over, or what was written.
+    #[error("{0} and {1} name the same file")]
+    OneFile(&'static str, &'static str),
     /// A file that cannot be written.
     #[error(transparent)]
     Place(#[from] PlaceError),
@@ -54,8 +58,22 @@ pub enum SimulateError {
 pub fn simulate(args: &SimulateArgs, command: &str) -> Result<ExitCode, SimulateError> {
     let limit = args.limit().map_err(SimulateError::Limit)?;
     let input = args.input();
-    if args.advise().is_some() && input.is_stdin() {
+    if args.advise().is_some() && !input.can_be_read_again() {
         return Err(SimulateError::Once);
+    }
+    let files = [
+        ("--log", input.file()),
+        ("--svg", args.svg().map(PathBuf::as_path)),
+        ("--html", args.html().map(PathBuf::as_path)),
+    ];
+    for (n, (flag, file)) in files.iter().enumerate() {
+        for (other_flag, other) in &files[n + 1..] {
+            if let (Some(file), Some(other)) = (file, other)
+                && place::are_one(file, other)
+            {
+                return Err(SimulateError::OneFile(flag, other_flag));
+            }
+        }
     }
     for (flag, file) in [("--svg", args.svg()), ("--html", args.html())] {
         if let Some(file) = file {
@@ -95,6 +113,11 @@ pub fn simulate(args: &SimulateArgs, command: &str) -> Result<ExitCode, Simulate
         write_picture(args, &figure)?;
     }
     let notes = told.notes();
+    if args.form() != Form::Table {
+        for note in &notes {
+            let _ = writeln!(io::stderr(), "Note: {note}");
+        }
+    }
     let shown = match args.form() {
         Form::Table => {
             let about = table::About {

@@ -107,7 +107,7 @@ pub struct SimulateArgs {
     #[arg(long, value_name = "FILE", help_heading = "What is shown")]
     html: Option<PathBuf>,
     /// Lines for a spreadsheet in the place of the table
-    #[arg(long, conflicts_with = "json", help_heading = "What is shown")]
+    #[arg(long, conflicts_with_all = ["json", "advise"], help_heading = "What is shown")]
     csv: bool,
     /// JSON in the place of the table
     #[arg(long, help_heading = "What is shown")]

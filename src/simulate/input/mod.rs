@@ -11,7 +11,9 @@ mod spread;
 pub mod time;
 pub mod told;
 
+use std::fs;
 use std::io;
+use std::path::Path;
 use std::time::Duration;
 
 use crate::logic::bucket::{Limit, Nanos};
@@ -48,9 +50,22 @@ impl Input {
         }
     }
 
-    /// Whether it can be read but once.
-    pub fn is_stdin(&self) -> bool {
-        matches!(self, Self::Log(log) if log.file.is_none())
+    /// The file that is read, if one is.
+    pub fn file(&self) -> Option<&Path> {
+        match self {
+            Self::Pattern(_) => None,
+            Self::Log(log) => log.file.as_deref(),
+        }
+    }
+
+    /// A pattern, or a plain file. What cannot be looked at is told when it is read.
+    pub fn can_be_read_again(&self) -> bool {
+        match self {
+            Self::Pattern(_) => true,
+            Self::Log(log) => log.file.as_ref().is_some_and(|file| {
+                fs::metadata(file).map_or(true, |found| found.is_file() || found.is_dir())
+            }),
+        }
     }
 }
 

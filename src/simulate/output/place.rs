@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::listen::put_in_place;
+use crate::listen::{may_replace, put_in_place};
 
 /// A file that cannot be written, in one sentence.
 #[derive(Debug, thiserror::Error)]
@@ -32,6 +32,9 @@ pub fn check(flag: &'static str, path: &Path) -> Result<(), PlaceError> {
     if path.file_name().is_none() || path.is_dir() {
         return refuse("takes the name of a file, and this is a folder".to_owned());
     }
+    if let Err(error) = may_replace(path) {
+        return refuse(error.to_string());
+    }
     let folder = match path.parent() {
         Some(folder) if folder != Path::new("") => folder,
         _ => Path::new("."),
@@ -53,16 +56,62 @@ pub fn check(flag: &'static str, path: &Path) -> Result<(), PlaceError> {
 /// Those of [`check`], and the operating system's; nothing is left behind.
 pub fn write(flag: &'static str, path: &Path, text: &str) -> Result<(), PlaceError> {
     check(flag, path)?;
-    put_in_place(path, |beside| fs::write(beside, text)).map_err(|error| PlaceError {
+    let written = put_in_place(path, |beside| {
+        fs::write(beside, text)?;
+        match fs::metadata(path) {
+            Ok(before) => fs::set_permissions(beside, before.permissions()),
+            Err(_) => Ok(()),
+        }
+    });
+    written.map_err(|error| PlaceError {
         flag,
         path: path.to_owned(),
         why: error.to_string(),
     })
 }
 
+/// Whether two names are of one file, as far as it can be told before they are written.
+pub fn are_one(one: &Path, other: &Path) -> bool {
+    let whole = |path: &Path| {
+        let folder = path.parent().filter(|folder| *folder != Path::new(""));
+        let folder = fs::canonicalize(folder.unwrap_or(Path::new("."))).ok()?;
+        Some(folder.join(path.file_name()?))
+    };
+    fs::canonicalize(one).ok().or_else(|| whole(one))
+        == fs::canonicalize(other).ok().or_else(|| whole(other))
+}
+
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
     use super::*;
+
+    #[test]
+    fn what_is_somebody_elses_is_not_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("file"), "kept").unwrap();
+        symlink(at("file"), at("link")).unwrap();
+        fs::write(at("locked"), "kept").unwrap();
+        fs::set_permissions(at("locked"), fs::Permissions::from_mode(0o444)).unwrap();
+        for (path, why) in [
+            (at("link"), "no plain file"),
+            (at("locked"), "may not be written"),
+            (PathBuf::from("/dev/null"), "no plain file"),
+        ] {
+            // Asked before anything is done: a test is no place to lose a device.
+            let said = check("--svg", &path).unwrap_err().to_string();
+            assert!(said.ends_with(why), "{said}");
+        }
+        fs::set_permissions(at("file"), fs::Permissions::from_mode(0o640)).unwrap();
+        write("--svg", &at("file"), "new").unwrap();
+        let mode = fs::metadata(at("file")).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o640);
+        assert!(are_one(&at("file"), &at("link")));
+        assert!(are_one(&at("new"), &folder.path().join("./new")));
+        assert!(!are_one(&at("new"), &at("file")));
+    }
 
     #[test]
     fn a_file_is_there_whole_or_not_at_all() {
