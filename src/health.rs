@@ -17,6 +17,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::timeout;
 
+use crate::protocol::is_host_and_port;
+
 /// The whole question; shorter than a container's own patience.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Longest answer that is read.
@@ -43,17 +45,18 @@ impl FromStr for Target {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         const TAKES: &str = "takes http://HOST:PORT[/PATH] or unix:/path/to.sock";
-        if let Some(path) = text.strip_prefix("unix:") {
+        if let Some(path) = text.strip_prefix("unix:").filter(|path| !path.is_empty()) {
             return Ok(Self::Unix(path.into()));
         }
         let uri: Uri = text.parse().map_err(|_| TAKES)?;
         let authority = uri.authority().ok_or(TAKES)?;
-        if uri.scheme_str() != Some("http") {
+        let is_place = !authority.host().is_empty() && is_host_and_port(authority);
+        if uri.scheme_str() != Some("http") || !is_place {
             return Err(TAKES.into());
         }
         let address = match authority.port_u16() {
             Some(_) => authority.to_string(),
-            None => format!("{authority}:80"),
+            None => format!("{}:80", authority.host()),
         };
         let path = match uri.path() {
             "" | "/" => PATH,
@@ -125,4 +128,38 @@ where
     let status = response.status();
     let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX);
     Ok((status, body.collect().await?.to_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_are_read_as_written() {
+        for (text, address) in [
+            ("http://127.0.0.1:8787", "127.0.0.1:8787"),
+            ("http://[::1]:1", "[::1]:1"),
+            ("http://localhost/", "localhost:80"),
+            ("http://localhost:", "localhost:80"),
+        ] {
+            let read = text.parse::<Target>().unwrap().to_string();
+            assert_eq!(read, format!("http://{address}{PATH}"), "{text}");
+        }
+        for bad in [
+            "",
+            "unix:",
+            "https://h",
+            "h:80",
+            "http://:80",
+            "http://h:99999",
+            "http://h:x",
+            "http://user:secret@h:80",
+        ] {
+            let said = bad.parse::<Target>().unwrap_err();
+            assert!(
+                said.starts_with("takes http://") && !said.contains("secret"),
+                "{bad}"
+            );
+        }
+    }
 }
