@@ -3,6 +3,9 @@
 //! a paid turn, a place. A ticket paid is never given back. Sends nothing to anybody.
 
 use std::convert::Infallible;
+use std::error::Error as _;
+use std::future::pending;
+use std::io::{self, ErrorKind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -239,7 +242,12 @@ impl Gates {
 
 async fn read_up_to(limit: usize, body: &mut Incoming, bytes: &mut Vec<u8>) -> Result<(), Refusal> {
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|_| Refusal::BadRequest("the body broke off"))?;
+        let frame = match frame {
+            Ok(frame) => frame,
+            // There is nobody to refuse any more: whoever watches for that drops this here.
+            Err(error) if has_left(&error) => pending().await,
+            Err(_) => return Err(Refusal::BadRequest("the body is broken")),
+        };
         let Ok(data) = frame.into_data() else {
             return Err(Refusal::BadRequest("a body with fields behind it"));
         };
@@ -249,6 +257,17 @@ async fn read_up_to(limit: usize, body: &mut Incoming, bytes: &mut Vec<u8>) -> R
         bytes.extend_from_slice(&data);
     }
     Ok(())
+}
+
+/// Whether the client closed its side, or half of it, in mid-body.
+fn has_left(error: &hyper::Error) -> bool {
+    let of_stream = error.source().and_then(|source| source.downcast_ref());
+    of_stream.is_some_and(|error: &io::Error| {
+        matches!(
+            error.kind(),
+            ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe
+        )
+    })
 }
 
 /// Reads on, beside the answer, so that a client that is still sending gets to read it. Bounded in bytes and time.

@@ -1,6 +1,7 @@
 //! The log: one event for each turn and each refusal, and nothing in it that a client could forge.
 
 use std::io::Write;
+use std::net::Shutdown;
 use std::time::Instant;
 
 use serde_json::{Value, json};
@@ -336,4 +337,27 @@ fn a_reader_that_is_gone_holds_nobody_up() {
     }
     gateway.signal("TERM");
     assert_eq!(gateway.wait().code(), Some(0));
+}
+
+/// Nobody was refused anything: whoever leaves in mid-body has left, gone or half-closed.
+#[test]
+fn who_leaves_in_mid_body_has_left() {
+    let gateway = Gateway::unlimited(&[]).start();
+    let heads = [
+        "Content-Length: 100\r\n\r\nabc",
+        "Transfer-Encoding: chunked\r\n\r\n5\r\nab",
+    ];
+    for (n, head) in heads.iter().enumerate() {
+        for how in [Shutdown::Both, Shutdown::Write] {
+            let mut connection = Connection::open(gateway.address()).unwrap();
+            let id = format!("{n}-{how:?}").to_lowercase();
+            let bytes =
+                format!("POST /api/turn HTTP/1.1\r\nHost: h\r\nX-Request-Id: {id}\r\n{head}");
+            connection.stream.write_all(bytes.as_bytes()).unwrap();
+            connection.stream.shutdown(how).unwrap();
+            let record = record_of(&gateway, &id);
+            assert_eq!(record["message"], "client left", "{record}");
+            assert_eq!(record.get("code"), None, "{record}");
+        }
+    }
 }
