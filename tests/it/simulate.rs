@@ -190,7 +190,7 @@ fn a_table_for_people_and_lines_for_a_spreadsheet() {
     ];
     let table = String::from_utf8(output(&arguments).stdout).unwrap();
     assert!(
-        table.starts_with("20 arrivals of 1 client within 500ms"),
+        table.starts_with("20 arrivals of 1 client within 500 ms"),
         "{table}"
     );
     for name in NAMES {

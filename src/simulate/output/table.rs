@@ -2,12 +2,13 @@
 //! is advised. Fits a terminal of 80 columns as far as the numbers allow.
 
 use std::fmt::Write as _;
-use std::time::Duration;
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
 
 use crate::logic::bucket::{Limit, Nanos};
 use crate::simulate::advise::Advice;
+use crate::simulate::output::figure::axis::length;
+use crate::simulate::output::figure::words::{count, counted};
 use crate::simulate::preset::Preset;
 use crate::simulate::run::{Outcome, Summary};
 use crate::simulate::strip::LEGEND;
@@ -71,10 +72,10 @@ fn head(about: &About, summary: &Summary) -> String {
         "{} of {} within {}\neach held to {}, burst {}; a window is {}\n",
         counted(summary.arrivals, "arrival"),
         counted(summary.clients, "client"),
-        span(summary.strip.span()),
+        length(summary.strip.span()),
         limit.rate(),
         limit.burst(),
-        span(limit.fill_nanos()),
+        length(limit.fill_nanos()),
     );
     for note in about.notes {
         let _ = writeln!(text, "Note: {note}");
@@ -88,17 +89,17 @@ fn row(outcome: &Outcome) -> Vec<Cell> {
     let wait = if wait.is_zero() {
         "–".to_owned()
     } else {
-        span(u64::try_from(wait.as_nanos()).unwrap_or(Nanos::MAX))
+        length(u64::try_from(wait.as_nanos()).unwrap_or(Nanos::MAX))
     };
     let numbers = [
-        grouped(outcome.admitted),
-        grouped(outcome.refused),
-        grouped(outcome.refused_clients),
-        grouped(outcome.worst_window),
-        grouped(outcome.worst_second),
+        count(outcome.admitted),
+        count(outcome.refused),
+        count(outcome.refused_clients),
+        count(outcome.worst_window),
+        count(outcome.worst_second),
         wait,
         format!("{:.2}", outcome.fairness),
-        grouped(outcome.bytes_per_client),
+        count(outcome.bytes_per_client),
     ];
     let name = Cell::new(outcome.algorithm.name());
     let right = |number| Cell::new(number).set_alignment(CellAlignment::Right);
@@ -138,7 +139,7 @@ fn advised(advice: &Advice) -> String {
             Cell::new(if n == best { "→" } else { "" }),
             Cell::new(point.limit.rate().given()).set_alignment(CellAlignment::Right),
             Cell::new(point.limit.burst()).set_alignment(CellAlignment::Right),
-            Cell::new(grouped(point.refused_ordinary as u64)).set_alignment(CellAlignment::Right),
+            Cell::new(count(point.refused_ordinary as u64)).set_alignment(CellAlignment::Right),
             Cell::new(format!("{} %", point.stopped * 100 / all))
                 .set_alignment(CellAlignment::Right),
             Cell::new("█".repeat(columns)),
@@ -170,62 +171,4 @@ fn trimmed(table: &Table) -> String {
         line.strip_prefix(' ').unwrap_or(line).to_owned()
     });
     lines.collect::<Vec<_>>().join("\n")
-}
-
-/// `1 client`, `2,000 clients`.
-fn counted(number: u64, what: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{} {what}{plural}", grouped(number))
-}
-
-/// `1,234,567`.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (n, digit) in digits.chars().enumerate() {
-        if n > 0 && (digits.len() - n).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// In the two largest units: what is smaller tells nothing beside them.
-fn span(nanos: Nanos) -> String {
-    let units: [(Nanos, Nanos); 4] = [
-        (3_600_000_000_000, 60_000_000_000),
-        (60_000_000_000, 1_000_000_000),
-        (1_000_000_000, 10_000_000),
-        (1_000_000, 100_000),
-    ];
-    let step = units.iter().find(|(from, _)| nanos >= *from);
-    let step = step.map_or(1, |(_, step)| *step);
-    humantime::format_duration(Duration::from_nanos(nanos - nanos % step)).to_string()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_are_grouped() {
-        let read = [0, 7, 999, 1_000, 123_456, 1_234_567].map(grouped);
-        assert_eq!(read, ["0", "7", "999", "1,000", "123,456", "1,234,567"]);
-        assert_eq!(counted(1, "client"), "1 client");
-        assert_eq!(counted(0, "turn"), "0 turns");
-    }
-
-    #[test]
-    fn spans_are_told_as_far_as_they_tell_something() {
-        let read = [
-            0,
-            10_500_000_000,
-            90_000_000_000,
-            3_723_999_999_999,
-            1_234_567,
-        ]
-        .map(span);
-        assert_eq!(read, ["0s", "10s 500ms", "1m 30s", "1h 2m", "1ms 200us"]);
-    }
 }
