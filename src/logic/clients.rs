@@ -223,8 +223,12 @@ mod tests {
             admits(&mut table, 0, 0, &limit),
             "who is known keeps their own"
         );
-        let later = table.take(client(10), 120 * SECOND, &limit, Cost::ONE);
-        assert!(!later.overflowed, "full buckets make room");
+        // Where the full ones lie is chance; three turns look at all eight slots.
+        let overflowed = [10, 11, 12].map(|n| {
+            let later = table.take(client(n), 120 * SECOND, &limit, Cost::ONE);
+            later.overflowed
+        });
+        assert!(!overflowed[2], "full buckets make room: {overflowed:?}");
     }
 
     /// Addresses whose bits are those of a key of ours are clients of their own.
