@@ -30,8 +30,11 @@ const FILL_MAX: Duration = Duration::from_hours(10 * 365 * 24);
 /// ```text
 /// 2   0.5   30/min   5000/h   10/10s   200/d
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Rate {
+    /// Tickets that come in `time`, both as written.
+    count: f64,
+    time: Duration,
     interval: NonZeroU64,
     given: String,
 }
@@ -40,6 +43,17 @@ impl Rate {
     /// Time in which one ticket comes, rounded up: rounding may cost a client a nanosecond, never the engine a turn.
     pub fn interval_nanos(&self) -> u64 {
         self.interval.get()
+    }
+
+    /// Time in which so many tickets come, to the nearest nanosecond.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "a limit fills within ten years; from 104 days on, it may be 64 ns off"
+    )]
+    fn nanos_of(&self, tickets: u32) -> u64 {
+        (self.time.as_nanos() as f64 * f64::from(tickets) / self.count).round() as u64
     }
 
     /// As the operator wrote it, fit to be given again.
@@ -66,13 +80,13 @@ impl FromStr for Rate {
         const TAKES: &str = "takes tickets per second such as 2 or 0.5, or 30/min, 5000/h, 10/10s, 200/d; \
              from 0.000001 to 1000000 a second";
         let given = given.trim();
-        let (count, window) = match given.split_once('/') {
+        let (count, time) = match given.split_once('/') {
             None => (given, Some(Duration::from_secs(1))),
-            Some((count, window)) => (count, parse_window(window)),
+            Some((count, time)) => (count, parse_time(time)),
         };
         let count = parse_decimal(count).ok_or(TAKES)?;
-        let window = window.ok_or(TAKES)?;
-        let per_second = count / window.as_secs_f64();
+        let time = time.ok_or(TAKES)?;
+        let per_second = count / time.as_secs_f64();
         if !(RATE_MIN..=RATE_MAX).contains(&per_second) {
             return Err(TAKES.to_owned());
         }
@@ -82,9 +96,11 @@ impl FromStr for Rate {
             clippy::cast_precision_loss,
             reason = "between 1e3 and 1e15 by the check above: whole in an f64 and in a u64"
         )]
-        let interval = (window.as_nanos() as f64 / count).ceil() as u64;
+        let interval = (time.as_nanos() as f64 / count).ceil() as u64;
         let interval = NonZeroU64::new(interval).ok_or(TAKES)?;
         Ok(Self {
+            count,
+            time,
             interval,
             given: given.to_owned(),
         })
@@ -92,11 +108,11 @@ impl FromStr for Rate {
 }
 
 /// `min`, `10s`, `d`: a count (1 when absent) and a unit.
-fn parse_window(window: &str) -> Option<Duration> {
-    let digits = window
+fn parse_time(time: &str) -> Option<Duration> {
+    let digits = time
         .find(|c: char| !c.is_ascii_digit())
-        .unwrap_or(window.len());
-    let (count, unit) = window.split_at(digits);
+        .unwrap_or(time.len());
+    let (count, unit) = time.split_at(digits);
     let count: u64 = if count.is_empty() {
         1
     } else {
@@ -184,10 +200,11 @@ impl FromStr for Cost {
 }
 
 /// A rate and a depth that go together.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Limit {
     rate: Rate,
     burst: Burst,
+    window: u64,
 }
 
 impl Limit {
@@ -200,7 +217,12 @@ impl Limit {
                 "an empty bucket of {burst} at {rate} would take more than 10 years to fill"
             ));
         }
-        Ok(Self { rate, burst })
+        let window = rate.nanos_of(burst.0);
+        Ok(Self {
+            rate,
+            burst,
+            window,
+        })
     }
 
     /// The rate, for sentences.
@@ -213,14 +235,20 @@ impl Limit {
         self.burst
     }
 
-    /// Time in which an empty bucket fills.
+    /// Time in which an empty bucket fills, with the rounding of each ticket's interval.
     pub fn fill_nanos(&self) -> u64 {
         self.rate.interval_nanos() * u64::from(self.burst.0)
     }
 
+    /// `burst ÷ rate`, to the nearest nanosecond: `3` a second is 3 in one second, and a
+    /// window of that keeps to the clock's edges for as long as it runs.
+    pub fn window_nanos(&self) -> u64 {
+        self.window
+    }
+
     /// The same in whole seconds, rounded up: `w` of `RateLimit-Policy`.
     pub fn window_seconds(&self) -> u64 {
-        self.fill_nanos().div_ceil(NANOS_PER_SECOND)
+        self.window.div_ceil(NANOS_PER_SECOND)
     }
 
     /// A cost as time to refill it, rounded up, and never more than a full bucket holds.
@@ -324,6 +352,25 @@ mod tests {
             let rate: Rate = given.parse().unwrap();
             assert_eq!(rate.interval_nanos(), interval, "{given}");
             assert_eq!(rate.to_string(), said);
+        }
+    }
+
+    #[test]
+    fn windows_are_as_written_where_intervals_are_rounded() {
+        for (rate, burst, window, seconds) in [
+            ("2", "2", SECOND, 1),
+            ("3", "3", SECOND, 1),
+            ("3", "1", 333_333_333, 1),
+            ("0.3", "3", 10 * SECOND, 10),
+            ("7/min", "7", 60 * SECOND, 60),
+            ("7/min", "8", 68_571_428_571, 69),
+            ("4999/h", "4999", 3_600 * SECOND, 3_600),
+            ("999983", "999983", SECOND, 1),
+            ("365/365d", "3650", 3_650 * 86_400 * SECOND, 3_650 * 86_400),
+        ] {
+            let limit = limit(rate, burst);
+            let found = (limit.window_nanos(), limit.window_seconds());
+            assert_eq!(found, (window, seconds), "{burst} at {rate}");
         }
     }
 

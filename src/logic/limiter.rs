@@ -4,9 +4,9 @@
 //! knows who a client is, and decides nothing in the gateway: that is
 //! [`bucket`](super::bucket) alone.
 //!
-//! A limit is a rate and a burst. The *window* is the time in which an empty bucket fills,
-//! `burst ÷ rate` ([`Limit::fill_nanos`]), and the window algorithms let `burst` turns into
-//! each, so that all guard the same long-run rate. Everywhere an event exactly one window
+//! A limit is a rate and a burst. The *window* is `burst ÷ rate` ([`Limit::window_nanos`]),
+//! and the window algorithms let `burst` turns into each, so that all guard the same
+//! long-run rate. Everywhere an event exactly one window
 //! old has expired: a window holds its first moment and not its last.
 
 use super::bucket::{Limit, Nanos};

@@ -65,7 +65,7 @@ mod tests {
     fn every_preset_is_a_limit() {
         for preset in Preset::value_variants() {
             let limit = preset.limit();
-            assert!(limit.fill_nanos() > 0, "{preset:?}");
+            assert!(limit.window_nanos() > 0, "{preset:?}");
         }
         assert_eq!(
             Preset::Openai.limit().rate().interval_nanos(),

@@ -115,7 +115,7 @@ impl Run {
             batch: Vec::with_capacity(BATCH),
             refused: Vec::new(),
             waiting: BinaryHeap::new(),
-            recent: Recent::new(limit.fill_nanos()),
+            recent: Recent::new(limit.window_nanos()),
             strip: Strip::default(),
             arrivals: 0,
         }

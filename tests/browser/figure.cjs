@@ -53,7 +53,7 @@ function compare(scenarios) {
   let compared = 0;
   const text = (value) => JSON.stringify(value, (_, inner) => (typeof inner === "bigint" ? String(inner) : inner));
   for (const { name, rate, burst, told } of scenarios) {
-    const limiter = START[name](limitOf(intervalOf(rateOf(rate)), burst));
+    const limiter = START[name](limitOf(rateOf(rate), burst));
     for (const { at, client, level, full, window, served } of told) {
       const moment = BigInt(at);
       const look = limiter.look(client, moment);

@@ -117,7 +117,7 @@ fn decisions() -> Vec<Value> {
                         0 => 0,
                         1 => random.u64(0..=limit.rate().interval_nanos() * 2),
                         2 => limit.rate().interval_nanos(),
-                        _ => random.u64(0..=limit.fill_nanos()),
+                        _ => random.u64(0..=limit.window_nanos()),
                     };
                     at = u64::saturating_add(at, gap);
                     one(at, random.u32(0..3))

@@ -38,7 +38,7 @@ impl FixedWindow {
     pub(super) fn on_the_clock(limit: &Limit) -> Self {
         Self {
             burst: limit.burst().tickets(),
-            window: limit.fill_nanos(),
+            window: limit.window_nanos(),
             has_offsets: false,
             counts: Clients::new(),
         }
@@ -128,7 +128,7 @@ impl FromFirst {
     pub(super) fn new(limit: &Limit) -> Self {
         Self {
             burst: limit.burst().tickets(),
-            window: limit.fill_nanos(),
+            window: limit.window_nanos(),
             opened: Clients::new(),
         }
     }

@@ -45,7 +45,7 @@ impl Log {
     pub(super) fn new(limit: &Limit) -> Self {
         Self {
             burst: limit.burst().tickets(),
-            window: limit.fill_nanos(),
+            window: limit.window_nanos(),
             remembered: VecDeque::new(),
             counts: Clients::new(),
         }
@@ -145,7 +145,7 @@ impl Counter {
     pub(super) fn new(limit: &Limit) -> Self {
         Self {
             burst: limit.burst().tickets(),
-            window: limit.fill_nanos(),
+            window: limit.window_nanos(),
             counts: Clients::new(),
         }
     }

@@ -47,7 +47,7 @@ fn worst_window(served: &[Nanos], window: Nanos) -> u64 {
 /// How many are let in, and how many of them within one window.
 fn let_in(algorithm: Algorithm, limit: &Limit, arrivals: &[Nanos]) -> (usize, u64) {
     let served = served(algorithm, limit, arrivals);
-    (served.len(), worst_window(&served, limit.fill_nanos()))
+    (served.len(), worst_window(&served, limit.window_nanos()))
 }
 
 fn every(step: Nanos, count: u64) -> Vec<Nanos> {
@@ -159,7 +159,7 @@ fn what_comes_slower_than_the_rate_is_let_in_by_every_algorithm() {
 #[test]
 fn the_fixed_window_lets_in_twice_the_limit_around_an_edge() {
     let limit = limit("5000/h", 5_000);
-    assert_eq!(limit.fill_nanos(), 3_600 * SECOND);
+    assert_eq!(limit.window_nanos(), 3_600 * SECOND);
     let edge = [3_599 * SECOND, 3_600 * SECOND]
         .map(|at| vec![at; 6_000])
         .concat();
@@ -167,6 +167,24 @@ fn the_fixed_window_lets_in_twice_the_limit_around_an_edge() {
     assert_eq!(let_in(Algorithm::FixedWindow), (10_000, 10_000));
     assert_eq!(let_in(Algorithm::SlidingLog), (5_000, 5_000));
     assert_eq!(let_in(Algorithm::TokenBucket), (5_001, 5_001));
+}
+
+/// Three a second: an interval is no whole number of nanoseconds, and yet the seconds of 2026
+/// begin where the clock's do.
+#[test]
+fn the_clocks_edges_are_kept_where_the_rate_does_not_divide_a_second() {
+    for (rate, burst, window) in [("3", 3, SECOND), ("7/min", 7, 60 * SECOND)] {
+        let limit = limit(rate, burst);
+        let minute = 1_796_000_040 * SECOND;
+        let edge = [minute - 1, minute].map(|at| vec![at; 10]).concat();
+        let twice = usize::try_from(2 * burst).unwrap();
+        assert_eq!(
+            let_in(Algorithm::FixedWindow, &limit, &edge),
+            (twice, 2 * burst)
+        );
+        let look = Algorithm::FixedWindow.start(&limit).look(0, minute);
+        assert_eq!(look.window, Some((minute, minute + window)), "{rate}");
+    }
 }
 
 /// `OpenAI`'s former free tier: 200 a day, one every 432 s.
@@ -184,7 +202,7 @@ fn two_hundred_a_day_is_two_hundred_at_once_and_then_one_every_432_seconds() {
 #[test]
 fn what_is_exactly_one_window_old_has_expired() {
     let limit = limit("1", 3);
-    let window = limit.fill_nanos();
+    let window = limit.window_nanos();
     // On the clock's edge, so that all windows begin there.
     let start = 7 * window;
     for algorithm in [
@@ -225,7 +243,7 @@ fn what_is_exactly_one_window_old_has_expired() {
 fn worst_arrivals(algorithm: Algorithm, limit: &Limit) -> Vec<Nanos> {
     let burst = burst(limit);
     let interval = limit.rate().interval_nanos();
-    let window = limit.fill_nanos();
+    let window = limit.window_nanos();
     let start = 1_000 * window;
     let (_, edge) = algorithm
         .start(limit)
@@ -281,7 +299,7 @@ fn any_step() -> impl Strategy<Value = Step> {
 impl Step {
     fn from(self, now: Nanos, limit: &Limit) -> Nanos {
         let interval = limit.rate().interval_nanos();
-        let window = limit.fill_nanos();
+        let window = limit.window_nanos();
         let near = |at: Nanos, off: i8| at.saturating_add_signed(off.into()).max(now);
         match self {
             Self::AtOnce => now,
@@ -512,7 +530,7 @@ proptest! {
 #[test]
 fn offsets_are_spread_over_the_window() {
     let limit = limit("10/10s", 10);
-    let window = limit.fill_nanos();
+    let window = limit.window_nanos();
     let limiter = Algorithm::FixedWindowOffset.start(&limit);
     let mut tenths = [0; 10];
     for client in 0..10_000 {

@@ -57,13 +57,13 @@ const QUICK_ONE_IN: u64 = 8;
 const QUICK: (Nanos, Nanos) = (400 * MILLIS, 1_500 * MILLIS);
 
 /// A pattern of traffic, as it was written.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Pattern {
     given: String,
     terms: Vec<Term>,
 }
 
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 struct Term {
     /// Where it stands in the text.
     character: usize,
@@ -72,7 +72,7 @@ struct Term {
     kind: Kind,
 }
 
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 enum Kind {
     Burst {
         count: u64,
@@ -248,7 +248,7 @@ fn poisson(
 /// in between, and in two windows.
 fn edge(start: Nanos, limit: &Limit, played: &mut Played) -> Result<(), Full> {
     let client = played.client(ONE)?;
-    let window = limit.fill_nanos();
+    let window = limit.window_nanos();
     let before = limit.rate().interval_nanos() / 2;
     let edge = (start + before).div_ceil(window) * window;
     let burst = u64::from(limit.burst().tickets());

@@ -75,7 +75,7 @@ fn head(about: &About, summary: &Summary) -> String {
         length(summary.strip.span()),
         limit.rate(),
         limit.burst(),
-        length(limit.fill_nanos()),
+        length(limit.window_nanos()),
     );
     for note in about.notes {
         let _ = writeln!(text, "Note: {note}");

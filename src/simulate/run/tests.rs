@@ -67,7 +67,7 @@ fn slowly(algorithm: Algorithm, limit: &Limit, arrivals: &[(Nanos, u32)]) -> Out
     let shares: Vec<f64> = clients.iter().map(share).collect();
     let sum: f64 = shares.iter().sum();
     let squares: f64 = shares.iter().map(|share| share * share).sum();
-    let of_client = |client: &u32| worst(&moments(&|whose| whose == *client), limit.fill_nanos());
+    let of_client = |client: &u32| worst(&moments(&|whose| whose == *client), limit.window_nanos());
     Outcome {
         algorithm,
         admitted: served.len() as u64,
@@ -213,7 +213,7 @@ proptest! {
                     }
                 });
                 let within = |(at, whose): &(Nanos, u32)| {
-                    *whose == client && *at >= from && at - from < limit.fill_nanos()
+                    *whose == client && *at >= from && at - from < limit.window_nanos()
                 };
                 served.filter(within).count() as u64
             });

@@ -15,6 +15,7 @@ pub(super) fn decide(
     let client = Client {
         interval: limit.rate().interval_nanos().into(),
         burst: limit.burst().tickets().into(),
+        window: limit.window_nanos().into(),
         let_in: history
             .iter()
             .filter(|(_, verdict)| *verdict != Verdict::Refused)
@@ -48,13 +49,15 @@ pub(super) fn decide(
 struct Client {
     interval: i128,
     burst: i128,
+    window: i128,
     /// When those came that were let in.
     let_in: Vec<i128>,
     now: i128,
 }
 
 impl Client {
-    fn window(&self) -> i128 {
+    /// What a bucket holds, in the time that it takes to come.
+    fn bucketful(&self) -> i128 {
         self.burst * self.interval
     }
 
@@ -65,13 +68,13 @@ impl Client {
     /// `tokens = min(burst, tokens + elapsed × rate)`, with each token cut into as many pieces
     /// as an interval has nanoseconds.
     fn has_a_token(&self) -> bool {
-        let mut pieces = self.window();
+        let mut pieces = self.bucketful();
         let mut last = 0;
         for at in &self.let_in {
-            pieces = self.window().min(pieces + at - last) - self.interval;
+            pieces = self.bucketful().min(pieces + at - last) - self.interval;
             last = *at;
         }
-        self.window().min(pieces + self.now - last) >= self.interval
+        self.bucketful().min(pieces + self.now - last) >= self.interval
     }
 
     /// However far back one begins to count, each turn let in since has used up one interval;
@@ -92,7 +95,7 @@ impl Client {
             level = 0.max(level - (at - last)) + self.interval;
             last = *at;
         }
-        0.max(level - (self.now - last)) + self.interval <= self.window()
+        0.max(level - (self.now - last)) + self.interval <= self.bucketful()
     }
 
     /// A turn leaves one interval after the later of its arrival and its predecessor's
@@ -113,15 +116,15 @@ impl Client {
     }
 
     fn in_window_of_clock(&self, edge: i128) -> i128 {
-        let number = |at: i128| (at - edge).div_euclid(self.window());
+        let number = |at: i128| (at - edge).div_euclid(self.window);
         self.count(|at| number(at) == number(self.now))
     }
 
     fn in_window_it_opened(&self) -> i128 {
         let mut left = &self.let_in[..];
         while let Some(opened) = left.first() {
-            let inside = left.partition_point(|at| at - opened < self.window());
-            if self.now - opened < self.window() {
+            let inside = left.partition_point(|at| at - opened < self.window);
+            if self.now - opened < self.window {
                 return inside as i128;
             }
             left = &left[inside..];
@@ -130,16 +133,16 @@ impl Client {
     }
 
     fn younger_than_a_window(&self) -> i128 {
-        self.count(|at| self.now - at < self.window())
+        self.count(|at| self.now - at < self.window)
     }
 
     /// Both sides times the window: of the count before, as much as the window that ends
     /// now overlaps with the one before the edge.
     fn is_estimate_below_limit(&self) -> bool {
-        let edge = self.now - self.now % self.window();
+        let edge = self.now - self.now % self.window;
         let current = self.count(|at| at >= edge);
-        let previous = self.count(|at| at >= edge - self.window() && at < edge);
-        let overlap = edge - (self.now - self.window());
-        current * self.window() + previous * overlap < self.burst * self.window()
+        let previous = self.count(|at| at >= edge - self.window && at < edge);
+        let overlap = edge - (self.now - self.window);
+        current * self.window + previous * overlap < self.burst * self.window
     }
 }

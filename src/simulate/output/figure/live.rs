@@ -158,7 +158,7 @@ fn look_back(markup: &mut Markup, layout: &Layout, frame: &Frame, limit: &Limit,
     let Some(at) = state.looks_back_at else {
         return;
     };
-    let window = limit.fill_nanos();
+    let window = limit.window_nanos();
     let from = at.saturating_sub(window);
     let (begin, end) = (layout.x(from), layout.x(at));
     let (top, bottom) = (Px(frame.dots_top), Px(frame.labels + 4.0));
@@ -383,7 +383,7 @@ fn bracket(
 ) {
     let is_over = worst.count > u64::from(limit.burst().tickets());
     let over = if is_over { " over" } else { "" };
-    let to: Nanos = worst.from.saturating_add(limit.fill_nanos());
+    let to: Nanos = worst.from.saturating_add(limit.window_nanos());
     let begin = layout.x(worst.from);
     let end = layout.x(to).max(begin + BRACKET_WIDTH_MIN);
     let (y, foot) = (Px(frame.bracket), Px(frame.bracket + 4.0));

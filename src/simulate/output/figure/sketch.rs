@@ -186,7 +186,7 @@ impl Sketch {
             self.first,
             self.last,
             self.last_served,
-            limit.fill_nanos(),
+            limit.window_nanos(),
             about.moments == Moments::SinceStart,
         );
         let bar_nanos = (!lanes::fit_as_dots(&asked, view)).then_some(self.width);

@@ -60,7 +60,7 @@ pub(super) fn follow(
     client: u32,
     (from, to): (Nanos, Nanos),
 ) -> State {
-    let window = limit.fill_nanos();
+    let window = limit.window_nanos();
     let span = u128::from(to - from);
     let mut moments: Vec<Nanos> = (0..=SAMPLES)
         .map(|n| {
@@ -130,7 +130,7 @@ fn sweep(
     moments.retain(|at| (from..=to).contains(at));
     moments.sort_unstable();
     moments.dedup();
-    let window = limit.fill_nanos();
+    let window = limit.window_nanos();
     let mut limiter = algorithm.start(limit);
     let mut seen = Seen {
         looks: Vec::new(),

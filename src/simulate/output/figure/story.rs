@@ -84,7 +84,7 @@ pub(super) fn numbers(limit: &Limit, asked: &[Asked], verdicts: &[Verdict]) -> N
         }
     }
     numbers.refused_clients = refused.len() as u64;
-    numbers.worst = worst(limit.fill_nanos(), asked, verdicts);
+    numbers.worst = worst(limit.window_nanos(), asked, verdicts);
     numbers
 }
 

@@ -39,7 +39,7 @@ pub(in crate::simulate::output) fn heading(figure: &Figure) -> String {
 /// What all the algorithms were given, in words: `10 per 10 s`.
 pub(in crate::simulate::output) fn limit(limit: &Limit) -> String {
     let burst = u64::from(limit.burst().tickets());
-    format!("{} per {}", count(burst), length(limit.fill_nanos()))
+    format!("{} per {}", count(burst), length(limit.window_nanos()))
 }
 
 /// The same as options of the gateway.
@@ -82,7 +82,7 @@ pub(in crate::simulate::output) fn summary(figure: &Figure) -> String {
         let _ = write!(
             text,
             " The fullest {}: {} let in for one client by {}, where the limit says {}.",
-            length(figure.limit.fill_nanos()),
+            length(figure.limit.window_nanos()),
             count(full),
             name(fullest.algorithm),
             limit(&figure.limit)
@@ -132,7 +132,7 @@ pub(super) fn worst_window(worst: &Worst, numbers: &Numbers, limit: &Limit) -> S
         "let in"
     };
     let number = count(worst.count);
-    let mut text = format!("{number} {verb} within {}", length(limit.fill_nanos()));
+    let mut text = format!("{number} {verb} within {}", length(limit.window_nanos()));
     if worst.count == 2 * burst {
         text.push_str(": twice the limit");
     } else if worst.count > burst {

@@ -10,11 +10,6 @@ const later = (a, b) => (a > b ? a : b);
 const above = (a, b) => (a > b ? a - b : 0n); // a - b, and never below 0
 const inTurns = (stretch, interval) => Number(stretch) / Number(interval);
 
-/** A limit of `burst` turns, one more every `interval`. */
-function limitOf(interval, burst) {
-  return { interval: BigInt(interval), burst: BigInt(burst), window: BigInt(interval) * BigInt(burst) };
-}
-
 /** What a rate such as `2`, `30/min` or `10/10s` is: a count, and the window it is for. */
 function rateOf(given) {
   const [, count, many, unit] = /^([0-9.]+)(?:\/([0-9]*)([a-z]+))?$/.exec(given.trim());
@@ -23,7 +18,12 @@ function rateOf(given) {
   return { count: Number(count), nanos: (many ? Number(many) : 1) * seconds * 1e9, per };
 }
 
-const intervalOf = (rate) => BigInt(Math.ceil(rate.nanos / rate.count));
+/** `burst` turns at a rate: an interval is rounded up, a window to the nearest nanosecond. */
+function limitOf(rate, burst) {
+  const interval = BigInt(Math.ceil(rate.nanos / rate.count));
+  const window = BigInt(Math.round((rate.nanos * burst) / rate.count));
+  return { interval, window, burst: BigInt(burst), fill: interval * BigInt(burst) };
+}
 
 class States extends Map {
   constructor(fresh) {
@@ -42,17 +42,17 @@ class TokenBucket {
   }
   missing(client, now) {
     const missing = above(this.fullAt.of(client), now);
-    return missing < this.limit.window ? missing : this.limit.window;
+    return missing < this.limit.fill ? missing : this.limit.fill;
   }
   decide(client, at) {
     const now = bounded(at);
     const missing = this.missing(client, now) + this.limit.interval;
-    if (missing > this.limit.window) return null;
+    if (missing > this.limit.fill) return null;
     this.fullAt.set(client, now + missing);
     return at;
   }
   look(client, at) {
-    const left = this.limit.window - this.missing(client, bounded(at));
+    const left = this.limit.fill - this.missing(client, bounded(at));
     return { level: inTurns(left, this.limit.interval), full: Number(this.limit.burst), window: null };
   }
 }
@@ -60,7 +60,7 @@ class TokenBucket {
 class Gcra {
   constructor(limit, hasBurst) {
     this.interval = limit.interval;
-    this.tolerance = hasBurst ? limit.window - limit.interval : 0n;
+    this.tolerance = hasBurst ? limit.fill - limit.interval : 0n;
     this.full = hasBurst ? Number(limit.burst) : 1;
     this.theoretical = new States(0n);
   }
@@ -89,13 +89,13 @@ class Meter {
   decide(client, at) {
     const now = bounded(at);
     const level = this.level(client, now) + this.limit.interval;
-    if (level > this.limit.window) return null;
+    if (level > this.limit.fill) return null;
     this.fills.set(client, { level, at: now });
     return at;
   }
   look(client, at) {
-    const { interval, window } = this.limit;
-    return { level: inTurns(this.level(client, bounded(at)), interval), full: inTurns(window, interval), window: null };
+    const { interval, fill } = this.limit;
+    return { level: inTurns(this.level(client, bounded(at)), interval), full: inTurns(fill, interval), window: null };
   }
 }
 
@@ -107,7 +107,7 @@ class Queue {
   decide(client, at) {
     const now = bounded(at);
     const last = this.lastLeaving.of(client);
-    if (above(last, now) > this.limit.window - this.limit.interval) return null;
+    if (above(last, now) > this.limit.fill - this.limit.interval) return null;
     const leaving = later(now, last) + this.limit.interval;
     this.lastLeaving.set(client, leaving);
     return later(at, leaving);

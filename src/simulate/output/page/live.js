@@ -54,7 +54,7 @@ const state = {
 
 const rateText = () => `${rates[state.rate]}${GIVEN.per}`;
 const burstNow = () => bursts[state.burst];
-const limitNow = () => limitOf(intervalOf({ ...GIVEN, count: rates[state.rate] }), burstNow());
+const limitNow = () => limitOf({ ...GIVEN, count: rates[state.rate] }, burstNow());
 
 function momentWords(moment) {
   if (data.moments === "start") return lengthOf(moment);
