@@ -65,10 +65,13 @@ pub struct Figure {
     /// All arrivals, drawn one by one or not.
     pub(super) asked: u64,
     pub(super) clients: u64,
+    /// The first arrival and the last.
+    pub(super) first: Nanos,
+    pub(super) last: Nanos,
     /// The time axis: its first moment, and its last.
     pub(super) from: Nanos,
     pub(super) to: Nanos,
-    /// Every arrival in order, unless they were too many.
+    /// Every arrival in order, unless they are too many to be run again by a page.
     pub(super) kept: Option<Vec<Asked>>,
     pub(super) lanes: Vec<Lane>,
     /// The width of a bar, where there are bars and no dots.

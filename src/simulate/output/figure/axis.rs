@@ -68,7 +68,7 @@ pub(super) fn moment(at: Nanos, moments: Moments, step: Nanos) -> String {
         Moments::SinceStart if step >= 100 * MILLISECOND && (1..SECOND).contains(&at) => {
             format!("0.{} s", at / (100 * MILLISECOND))
         }
-        Moments::SinceStart => length(at),
+        Moments::SinceStart => since_start(at),
         Moments::SinceEpoch => {
             let text = rfc3339(at);
             let (date, time) = (&text[..10], &text[11..]);
@@ -89,12 +89,38 @@ pub(super) fn moment(at: Nanos, moments: Moments, step: Nanos) -> String {
 /// A moment by itself.
 pub(super) fn full_moment(at: Nanos, moments: Moments) -> String {
     match moments {
-        Moments::SinceStart => length(at),
+        Moments::SinceStart => since_start(at),
         Moments::SinceEpoch => {
             let text = rfc3339(at);
             format!("{} {} UTC", &text[..10], &text[11..19])
         }
     }
+}
+
+/// As a length where that says all of it, else as on a stopwatch: `59:59.64`, `1:00:00.1`,
+/// `2 d 1:00:05`. Cut off, not rounded, to the millisecond.
+fn since_start(at: Nanos) -> String {
+    let second_unit = match at {
+        ..MINUTE => return length(at),
+        MINUTE..HOUR => SECOND,
+        HOUR..DAY => MINUTE,
+        DAY.. => HOUR,
+    };
+    if at.is_multiple_of(second_unit) {
+        return length(at);
+    }
+    let (days, hours) = (at / DAY, at % DAY / HOUR);
+    let (minutes, seconds) = (at % HOUR / MINUTE, at % MINUTE / SECOND);
+    let mut text = match (days, hours) {
+        (0, 0) => format!("{minutes}:{seconds:02}"),
+        (0, _) => format!("{hours}:{minutes:02}:{seconds:02}"),
+        _ => format!("{days} d {hours}:{minutes:02}:{seconds:02}"),
+    };
+    let milliseconds = at % SECOND / MILLISECOND;
+    if milliseconds > 0 {
+        text += format!(".{milliseconds:03}").trim_end_matches('0');
+    }
+    text
 }
 
 /// To the millisecond, always of one length: `2026-11-30T14:30:05.000Z`.
@@ -154,6 +180,23 @@ mod tests {
             (100 * HOUR, "4 d 4 h"),
         ] {
             assert_eq!(length(nanos), words);
+        }
+    }
+
+    #[test]
+    fn moments_close_to_each_other_have_different_names() {
+        for (at, words) in [
+            (59_990 * MILLISECOND, "59.99 s"),
+            (MINUTE, "1 min"),
+            (HOUR - 360 * MILLISECOND, "59:59.64"),
+            (HOUR - 1, "59:59.999"),
+            (HOUR, "1 h"),
+            (HOUR + 100 * MILLISECOND, "1:00:00.1"),
+            (HOUR + 5 * MINUTE, "1 h 5 min"),
+            (49 * HOUR + 5 * SECOND, "2 d 1:00:05"),
+        ] {
+            assert_eq!(moment(at, Moments::SinceStart, MILLISECOND), words);
+            assert_eq!(full_moment(at, Moments::SinceStart), words);
         }
     }
 

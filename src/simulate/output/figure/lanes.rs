@@ -14,6 +14,8 @@ pub(super) const DOTS_MAX: usize = 240;
 const STACK_MAX: usize = 24;
 /// Arrivals closer than this share of the time drawn lie on top of each other.
 const STACK_SHARE: u64 = 80;
+/// A margin of this part of the time, so that no mark is cut.
+const MARGIN: u64 = 30;
 
 /// Whose arrivals a lane shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,8 +106,6 @@ pub(super) fn view(
     window: Nanos,
     from_start: bool,
 ) -> (Nanos, Nanos) {
-    /// A margin of this part of the time, so that no mark is cut.
-    const MARGIN: u64 = 30;
     let span = last - first;
     let rest = if span < window { window } else { 0 };
     let to = last_served.max(last.saturating_add(rest));
@@ -120,9 +120,25 @@ pub(super) fn view(
     (from.min(to - 1), to)
 }
 
-/// The moments of one lane's bars, where there are more than can be kept.
+/// The moments around bars that would lie on top of each other in a view of how the
+/// algorithms come to rest, although they are apart; none where they would not.
+pub(super) fn close_view(
+    first: Nanos,
+    last: Nanos,
+    (from, to): (Nanos, Nanos),
+) -> Option<(Nanos, Nanos)> {
+    let span = last - first;
+    let (begin, end) = bars_view(first, last);
+    // Room for what begins with the last of them.
+    let end = end.saturating_add(span / 3);
+    (span > 0 && span < (to - from) / STACK_SHARE).then_some((begin, end))
+}
+
+/// The moments of all bars, and nothing of how the algorithms come to rest.
 pub(super) fn bars_view(first: Nanos, last: Nanos) -> (Nanos, Nanos) {
     let width = bins::width(first, last);
+    let from = first - first % width;
     let to = (last - last % width).saturating_add(width);
-    (first - first % width, to)
+    let margin = (to - from) / MARGIN;
+    (from.saturating_sub(margin), to.saturating_add(margin))
 }

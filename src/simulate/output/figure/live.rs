@@ -106,7 +106,7 @@ fn curve(markup: &mut Markup, layout: &Layout, frame: &Frame, state: &State) {
             ("x", &Px(layout.right + 5.0)),
             ("y", &Px(frame.curve_top + 4.0)),
         ],
-        &Px(state.full).to_string(),
+        &words::thousands(&Px(state.full).to_string()),
     );
 }
 

@@ -1,5 +1,6 @@
-//! Takes arrivals in one by one, runs them, and makes a [`Figure`] of them at the end. Memory is bounded by clients, not by arrivals: the first few are kept one by one, all
-//! are counted in bars, and of the noisiest clients so many have bars of their own.
+//! Takes arrivals in one by one, runs them, and makes a [`Figure`] of them at the end. Memory
+//! is bounded by clients, not by arrivals: the first few are kept one by one, all are
+//! counted in bars, and of the noisiest clients so many have bars of their own.
 
 use super::bins::{self, Bar};
 use super::lanes::{self, Whose};
@@ -10,8 +11,10 @@ use super::{
 use crate::logic::bucket::{Limit, Nanos};
 use crate::logic::limiter::{Algorithm, Limiter, Verdict};
 
-/// Arrivals that are kept one by one, so that a page can run them again.
-pub const KEPT_MAX: usize = 5_000;
+/// Arrivals that a page gets one by one, so that it can run them again.
+pub const RERUN_MAX: usize = 5_000;
+/// Arrivals that are kept one by one, so that each client's state can be followed.
+pub const KEPT_MAX: usize = 20_000;
 /// Clients that have bars of their own while arrivals come in.
 const CANDIDATES: usize = 16;
 /// A newcomer needs this many more arrivals than the quietest candidate to take its place,
@@ -190,6 +193,9 @@ impl Sketch {
             about.moments == Moments::SinceStart,
         );
         let bar_nanos = (!lanes::fit_as_dots(&asked, view)).then_some(self.width);
+        let view = bar_nanos
+            .and_then(|_| lanes::close_view(self.first, self.last, view))
+            .unwrap_or(view);
         let whose = match bar_nanos {
             None => lanes::of_dots(&asked),
             Some(_) => lanes::of_bars(&asked),
@@ -235,13 +241,15 @@ impl Sketch {
             limit: limit.clone(),
             moments: about.moments,
             asked: self.asked,
+            first: self.first,
+            last: self.last,
             clients: others as u64,
             from: view.0,
             to: view.1,
             lanes: whose.iter().map(lane).collect(),
             rows: Algorithm::ALL.into_iter().map(row).collect(),
             bar_nanos,
-            kept: Some(asked),
+            kept: (asked.len() <= RERUN_MAX).then_some(asked),
         }
     }
 
@@ -308,6 +316,8 @@ impl Sketch {
             limit: self.limit,
             moments: about.moments,
             asked: self.asked,
+            first: self.first,
+            last: self.last,
             clients: clients as u64,
             from,
             to,

@@ -233,12 +233,12 @@ fn axis(markup: &mut Markup, layout: &Layout, figure: &Figure, top: f64, bottom:
 fn arrivals(markup: &mut Markup, layout: &Layout, figure: &Figure, top: f64) -> f64 {
     let requests = words::counted(figure.asked, "request");
     let named = |at| axis::full_moment(at, figure.moments);
-    let when = match figure.kept.as_deref() {
-        Some([]) => "none".to_owned(),
-        Some([only]) => format!("at {}", named(only.at)),
-        Some([first, .., last]) if first.at == last.at => format!("all at {}", named(first.at)),
-        Some([first, .., last]) => format!("from {} to {}", named(first.at), named(last.at)),
-        None => format!("from {} to {}", named(figure.from), named(figure.to)),
+    let (first, last) = (named(figure.first), named(figure.last));
+    let when = match figure.asked {
+        0 => "none".to_owned(),
+        1 => format!("at {first}"),
+        _ if figure.first == figure.last => format!("all at {first}"),
+        _ => format!("from {first} to {last}"),
     };
     let mut captions = vec![when];
     if let Some(width) = figure.bar_nanos {

@@ -13,15 +13,20 @@ use super::{Figure, Row};
 
 /// With commas between thousands, as English has them.
 pub(in crate::simulate::output) fn count(number: u64) -> String {
-    let digits = number.to_string();
+    thousands(&number.to_string())
+}
+
+/// With a comma after each three digits before the point.
+pub(super) fn thousands(number: &str) -> String {
+    let whole = number.split('.').next().unwrap_or_default();
     let mut text = String::new();
-    for (n, digit) in digits.chars().enumerate() {
-        if n > 0 && (digits.len() - n).is_multiple_of(3) {
+    for (n, digit) in whole.chars().enumerate() {
+        if n > 0 && (whole.len() - n).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);
     }
-    text
+    text + &number[whole.len()..]
 }
 
 /// `1 request`, `20 requests`.

@@ -12,7 +12,7 @@ function add(parent, tag, attributes, words) {
   return element;
 }
 
-const counted = (number) => String(number).replace(/\B(?=(\d{3})+$)/g, ",");
+const counted = (number) => String(number).replace(/\B(?=(\d{3})+(\.|$))/g, ",");
 const letters = (words) => [...words].length;
 
 /** A length of time in words: see axis.rs. */
@@ -36,6 +36,19 @@ function lengthOf(nanos) {
   if (nanos < hour) return pair(minute, "min", second, "s");
   if (nanos < day) return pair(hour, "h", minute, "min");
   return pair(day, "d", hour, "h");
+}
+
+/** A moment since the start: see axis.rs. */
+function sinceStart(at) {
+  const [second, minute, hour, day] = [1_000_000_000n, 60_000_000_000n, 3_600_000_000_000n, 86_400_000_000_000n];
+  const secondUnit = at < hour ? second : at < day ? minute : hour;
+  if (at < minute || at % secondUnit === 0n) return lengthOf(at);
+  const two = (number) => String(number).padStart(2, "0");
+  const [days, hours, minutes] = [at / day, (at % day) / hour, (at % hour) / minute];
+  const seconds = two((at % minute) / second);
+  const rest = String((at % second) / 1_000_000n).padStart(3, "0").replace(/0+$/, "");
+  const clock = days + hours === 0n ? `${minutes}:${seconds}` : `${hours}:${two(minutes)}:${seconds}`;
+  return (days === 0n ? "" : `${days} d `) + clock + (rest && `.${rest}`);
 }
 
 function worstWords(worst, numbers, limit) {
@@ -128,7 +141,7 @@ class Pen {
     add(into, "path", { class: "area", d: area });
     add(into, "path", { class: "full", d: `M${px(left)} ${px(frame.curveTop)}H${px(right)}` });
     add(into, "path", { class: "curve", d: line });
-    add(into, "text", { class: "scale", x: px(right + 5), y: px(frame.curveTop + 4) }, px(state.full));
+    add(into, "text", { class: "scale", x: px(right + 5), y: px(frame.curveTop + 4) }, counted(px(state.full)));
   }
 
   lookBack(into, frame, limit, state) {

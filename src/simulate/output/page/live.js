@@ -57,13 +57,13 @@ const burstNow = () => bursts[state.burst];
 const limitNow = () => limitOf({ ...GIVEN, count: rates[state.rate] }, burstNow());
 
 function momentWords(moment) {
-  if (data.moments === "start") return lengthOf(moment);
+  if (data.moments === "start") return sinceStart(moment);
   return `${new Date(Number(moment / 1_000_000n)).toISOString().replace("T", " ").slice(0, 23)} UTC`;
 }
 
 /** The same where there is little room. */
 function shortWords(moment) {
-  if (data.moments === "start") return lengthOf(moment);
+  if (data.moments === "start") return sinceStart(moment);
   const text = momentWords(moment);
   return TO - FROM < 86_400_000_000_000n ? text.slice(11, 19) : text.slice(5, 16);
 }
