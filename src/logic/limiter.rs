@@ -9,6 +9,8 @@
 //! long-run rate. Everywhere an event exactly one window
 //! old has expired: a window holds its first moment and not its last.
 
+use std::fmt;
+
 use super::bucket::{Limit, Nanos};
 
 mod facts;
@@ -126,43 +128,56 @@ impl Algorithm {
         facts::of(self).source
     }
 
-    /// The bytes that one client's state takes here, for the sliding log at most.
-    pub fn bytes_per_client(self, limit: &Limit) -> u64 {
-        let bytes = match self {
+    /// What one client's state takes here.
+    pub fn state(self) -> StateBytes {
+        let of_client = match self {
             Self::TokenBucket => token_bucket::STATE_BYTES,
             Self::Gcra | Self::GcraNoBurst => gcra::STATE_BYTES,
             Self::LeakyBucket => leaky::METER_STATE_BYTES,
             Self::LeakyQueue => leaky::QUEUE_STATE_BYTES,
             Self::FixedWindow | Self::FixedWindowOffset => fixed::STATE_BYTES,
             Self::FixedWindowFirst => fixed::FIRST_STATE_BYTES,
-            Self::SlidingLog => {
-                return sliding::COUNT_BYTES as u64 + burst(limit) * sliding::TURN_BYTES as u64;
-            }
+            Self::SlidingLog => sliding::COUNT_BYTES,
             Self::SlidingWindow => sliding::COUNTER_STATE_BYTES,
         };
-        bytes as u64
+        let of_turn = match self {
+            Self::SlidingLog => sliding::TURN_BYTES,
+            Self::TokenBucket
+            | Self::Gcra
+            | Self::GcraNoBurst
+            | Self::LeakyBucket
+            | Self::LeakyQueue
+            | Self::FixedWindow
+            | Self::FixedWindowFirst
+            | Self::FixedWindowOffset
+            | Self::SlidingWindow => 0,
+        };
+        StateBytes {
+            of_client: of_client as u64,
+            of_turn: of_turn as u64,
+        }
     }
 
     /// The most turns of one client that it lets into any one window, wherever the window
     /// begins. Not a bound with room to spare: some arrivals reach it. Delayed turns
     /// count when they are served.
     #[expect(clippy::match_same_arms, reason = "each for its own reason")]
-    pub fn guarantee(self, limit: &Limit) -> u64 {
-        let burst = burst(limit);
-        match self {
+    pub fn guarantee(self) -> Guarantee {
+        let (bursts, less) = match self {
             // The bucket, and what comes in one window but for its last nanosecond.
-            Self::TokenBucket | Self::Gcra | Self::LeakyBucket => 2 * burst - 1,
+            Self::TokenBucket | Self::Gcra | Self::LeakyBucket => (2, 1),
             // One interval lies between any two.
-            Self::GcraNoBurst | Self::LeakyQueue => burst,
+            Self::GcraNoBurst | Self::LeakyQueue => (1, 0),
             // The end of one fixed window and the beginning of the next.
-            Self::FixedWindow | Self::FixedWindowOffset => 2 * burst,
+            Self::FixedWindow | Self::FixedWindowOffset => (2, 0),
             // The same, but the turn that began the first window is too old.
-            Self::FixedWindowFirst => 2 * burst - 1,
-            Self::SlidingLog => burst,
+            Self::FixedWindowFirst => (2, 1),
+            Self::SlidingLog => (1, 0),
             // All at the end of one window, after nothing; and in the next one more
             // whenever one interval of them has gone from the estimate.
-            Self::SlidingWindow => 2 * burst,
-        }
+            Self::SlidingWindow => (2, 0),
+        };
+        Guarantee { bursts, less }
     }
 
     /// The algorithm under this limit, with no clients yet.
@@ -178,6 +193,57 @@ impl Algorithm {
             Self::FixedWindowOffset => Box::new(fixed::FixedWindow::with_offsets(limit)),
             Self::SlidingLog => Box::new(sliding::Log::new(limit)),
             Self::SlidingWindow => Box::new(sliding::Counter::new(limit)),
+        }
+    }
+}
+
+/// The most that an algorithm lets into any one window: `2 × burst − 1`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Guarantee {
+    bursts: u64,
+    less: u64,
+}
+
+impl Guarantee {
+    /// In turns, under this limit.
+    pub fn turns(self, limit: &Limit) -> u64 {
+        self.bursts * burst(limit) - self.less
+    }
+}
+
+impl fmt::Display for Guarantee {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.bursts {
+            1 => f.write_str("burst")?,
+            bursts => write!(f, "{bursts} × burst")?,
+        }
+        match self.less {
+            0 => Ok(()),
+            less => write!(f, " − {less}"),
+        }
+    }
+}
+
+/// What an algorithm keeps of one client: `8 bytes`, or `4 + 16 × burst bytes` at most, where
+/// it keeps each turn of the last window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StateBytes {
+    of_client: u64,
+    of_turn: u64,
+}
+
+impl StateBytes {
+    /// At most, under this limit.
+    pub fn most(self, limit: &Limit) -> u64 {
+        self.of_client + self.of_turn * burst(limit)
+    }
+}
+
+impl fmt::Display for StateBytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.of_turn {
+            0 => write!(f, "{} bytes", self.of_client),
+            of_turn => write!(f, "{} + {of_turn} × burst bytes", self.of_client),
         }
     }
 }

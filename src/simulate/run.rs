@@ -224,7 +224,7 @@ impl Run {
             worst_second: self.recent.worst_second(n),
             longest_wait: Duration::from_nanos(lane.longest_wait),
             fairness: jain(clients().map(|(asked, refused)| share(asked - refused, asked))),
-            bytes_per_client: lane.algorithm.bytes_per_client(&self.limit),
+            bytes_per_client: lane.algorithm.state().most(&self.limit),
         }
     }
 }

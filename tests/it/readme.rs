@@ -7,6 +7,8 @@ use std::path::Path;
 
 use serde_json::json;
 
+use kidoban::logic::limiter::Algorithm;
+
 use crate::harness::{Gateway, output, peer};
 use crate::http::Request;
 
@@ -169,5 +171,21 @@ fn the_codes_are_those_of_the_program() {
         .step_by(2)
         .filter(|word| !word.starts_with("--"))
         .collect();
+    assert_eq!(of_readme, of_program);
+}
+
+/// The ten algorithms, and what each promises, keeps and comes from.
+#[test]
+fn the_algorithms_are_those_of_the_program() {
+    let of_readme = table("| algorithm | at most in any window | kept of each client | source |");
+    let of_program = Algorithm::ALL.map(|algorithm| {
+        vec![
+            format!("`{}`", algorithm.name()),
+            algorithm.guarantee().to_string(),
+            algorithm.state().to_string(),
+            algorithm.source().to_owned(),
+            String::new(),
+        ]
+    });
     assert_eq!(of_readme, of_program);
 }

@@ -434,7 +434,7 @@ proptest! {
     fn no_window_holds_more_than_is_guaranteed((limit, arrivals) in any_arrivals()) {
         for algorithm in Algorithm::ALL {
             let (_, worst) = let_in(algorithm, &limit, &arrivals);
-            let most = algorithm.guarantee(&limit);
+            let most = algorithm.guarantee().turns(&limit);
             prop_assert!(worst <= most, "{}: {} in one window, not {}", algorithm.name(), worst, most);
         }
     }
@@ -444,7 +444,7 @@ proptest! {
         for algorithm in Algorithm::ALL {
             let arrivals = worst_arrivals(algorithm, &limit);
             let (_, worst) = let_in(algorithm, &limit, &arrivals);
-            prop_assert_eq!(worst, algorithm.guarantee(&limit), "{}", algorithm.name());
+            prop_assert_eq!(worst, algorithm.guarantee().turns(&limit), "{}", algorithm.name());
         }
     }
 
@@ -559,6 +559,6 @@ fn names_are_as_documented_and_states_are_small() {
         ("sliding-log", 164),
         ("sliding-window", 16),
     ];
-    let told = Algorithm::ALL.map(|a| (a.name(), a.bytes_per_client(&limit)));
+    let told = Algorithm::ALL.map(|a| (a.name(), a.state().most(&limit)));
     assert_eq!(told, expected);
 }

@@ -51,6 +51,7 @@ pub fn document(figure: &Figure, nonce: &str) -> String {
         &narrow,
         "</div>\n",
         include_str!("page/readings.html"),
+        &promises(),
         "</main>\n<script type=\"application/json\" id=\"data\">",
         &in_script(&contents(figure)),
         "</script>\n<script nonce=\"",
@@ -61,6 +62,29 @@ pub fn document(figure: &Figure, nonce: &str) -> String {
         include_str!("page/draw.js"),
         include_str!("page/live.js"),
         "</script>\n</body>\n</html>\n",
+    ]
+    .concat()
+}
+
+/// What each algorithm promises, what it costs and where it comes from.
+fn promises() -> String {
+    let row = |algorithm: Algorithm| {
+        let cells = [
+            algorithm.guarantee().to_string(),
+            algorithm.state().to_string(),
+            algorithm.source().to_owned(),
+        ];
+        let cells = cells.map(|text| format!("<td>{}</td>", escaped(&text)));
+        let title = escaped(algorithm.title());
+        format!(
+            "<tr><th scope=\"row\">{title}</th>{}</tr>\n",
+            cells.concat()
+        )
+    };
+    [
+        include_str!("page/promises.html"),
+        &Algorithm::ALL.map(row).concat(),
+        "</tbody>\n</table>\n</div>\n</details>\n",
     ]
     .concat()
 }

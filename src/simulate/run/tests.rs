@@ -80,7 +80,7 @@ fn slowly(algorithm: Algorithm, limit: &Limit, arrivals: &[(Nanos, u32)]) -> Out
         worst_second: worst(&moments(&|_| true), SECOND),
         longest_wait: Duration::from_nanos(waits.into_iter().max().unwrap_or(0)),
         fairness: sum * sum / (number(shares.len()) * squares),
-        bytes_per_client: algorithm.bytes_per_client(limit),
+        bytes_per_client: algorithm.state().most(limit),
     }
 }
 

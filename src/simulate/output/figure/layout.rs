@@ -188,7 +188,9 @@ impl Layout {
     }
 
     pub(super) fn caption(&self, algorithm: Algorithm) -> Vec<String> {
-        words::wrapped(algorithm.about(), self.caption_chars)
+        let mut lines = words::wrapped(algorithm.about(), self.caption_chars);
+        lines.push(words::guarantee(algorithm));
+        lines
     }
 }
 

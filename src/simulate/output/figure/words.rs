@@ -47,6 +47,11 @@ pub(in crate::simulate::output) fn limit(limit: &Limit) -> String {
     format!("{} per {}", count(burst), length(limit.window_nanos()))
 }
 
+/// What an algorithm promises, whatever arrives.
+pub(super) fn guarantee(algorithm: Algorithm) -> String {
+    format!("At most {} in any window", algorithm.guarantee())
+}
+
 /// The same as options of the gateway.
 pub(in crate::simulate::output) fn options(limit: &Limit) -> String {
     format!("--rate {} --burst {}", limit.rate().given(), limit.burst())
