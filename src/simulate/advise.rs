@@ -80,11 +80,22 @@ pub struct Advice {
     pub noisiest: usize,
     /// Turns that those asked for.
     pub noisy_turns: u64,
+    /// From the first turn to the last.
+    pub span: Nanos,
     /// Limits that would do, from the slowest rate to the fastest that makes a difference.
     pub curve: Vec<Point>,
     /// The one that stops the most, in `curve`; of those that stop alike the one that lets
-    /// the least into a minute. None where no limit would do.
+    /// the least into a minute. None where no limit would do, or each [needs
+    /// longer](Advice::is_beyond_the_seen).
     pub best: Option<usize>,
+}
+
+impl Advice {
+    /// Does a bucket of this limit take longer to fill than all that was seen lasted? Then it
+    /// is not known what it does to clients that stay: their first burst was all there was.
+    pub fn is_beyond_the_seen(&self, point: &Point) -> bool {
+        point.limit.fill_nanos() > self.span
+    }
 }
 
 /// One limit that would do.
@@ -151,7 +162,9 @@ pub fn advise(
 ) -> Result<Advice, InputError> {
     let rates = rates();
     let mut needs: Vec<Need> = Vec::new();
+    let mut seen: Option<(Nanos, Nanos)> = None;
     input::read(input, limit, watch, &mut |arrival| {
+        seen = Some((seen.map_or(arrival.at, |(first, _)| first), arrival.at));
         let client = arrival.client as usize;
         if client >= needs.len() {
             needs.resize_with(client + 1, Need::default);
@@ -168,19 +181,27 @@ pub fn advise(
     let (noisy, ordinary) = by_asked.split_at(noisiest);
     let mut curve = smallest(&needs, ordinary, &rates, share.of(ordinary.len()));
     count_stopped(input, limit, noisy, &mut curve, watch)?;
-    let best = (0..curve.len()).max_by(|a, b| {
-        let (a, b) = (&curve[*a], &curve[*b]);
-        let stopped = a.stopped.cmp(&b.stopped);
-        stopped.then_with(|| b.in_a_minute().total_cmp(&a.in_a_minute()))
-    });
-    Ok(Advice {
+    let mut advice = Advice {
         share,
         ordinary: ordinary.len(),
         noisiest: noisy.len(),
         noisy_turns: noisy.iter().map(|client| needs[*client].asked).sum(),
+        span: seen.map_or(0, |(first, last)| last - first),
         curve,
-        best,
-    })
+        best: None,
+    };
+    advice.best = best(&advice);
+    Ok(advice)
+}
+
+fn best(advice: &Advice) -> Option<usize> {
+    let seen = advice.curve.iter().enumerate();
+    let seen = seen.filter(|(_, point)| !advice.is_beyond_the_seen(point));
+    let best = seen.max_by(|(_, a), (_, b)| {
+        let stopped = a.stopped.cmp(&b.stopped);
+        stopped.then_with(|| b.in_a_minute().total_cmp(&a.in_a_minute()))
+    });
+    best.map(|(n, _)| n)
 }
 
 /// For each rate the smallest burst under which no more than `allowed` of these are refused.
@@ -304,6 +325,24 @@ mod tests {
         let best = &advice.curve[advice.best.unwrap()];
         assert_eq!(best.refused_ordinary, 0);
         assert!(best.stopped * 2 > advice.noisy_turns, "{advice:?}");
+    }
+
+    /// Ten minutes say nothing about a bucket that takes an hour to fill.
+    #[test]
+    fn what_was_not_seen_to_refill_is_not_advised() {
+        let advice = advice("flood+players:30:10min", "0.1%");
+        let (beyond, seen): (Vec<_>, Vec<_>) = advice
+            .curve
+            .iter()
+            .partition(|point| advice.is_beyond_the_seen(point));
+        assert!(!beyond.is_empty() && !seen.is_empty(), "{advice:?}");
+        let best = &advice.curve[advice.best.unwrap()];
+        assert!(best.limit.fill_nanos() <= advice.span);
+        assert!(seen.iter().all(|point| point.stopped <= best.stopped));
+
+        let advice = self::advice("burst:10", "0");
+        assert_eq!((advice.span, advice.best), (0, None));
+        assert!(!advice.curve.is_empty());
     }
 
     #[test]

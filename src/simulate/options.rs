@@ -43,6 +43,7 @@ pub struct SimulateArgs {
     #[arg(
         long,
         value_name = "PREFIX",
+        value_parser = path_prefix,
         conflicts_with = "pattern",
         help_heading = "What comes"
     )]
@@ -112,6 +113,15 @@ pub struct SimulateArgs {
     /// JSON in the place of the table
     #[arg(long, help_heading = "What is shown")]
     json: bool,
+}
+
+/// Other prefixes would let nothing pass, and most likely lack their slash.
+fn path_prefix(given: &str) -> Result<String, String> {
+    if given.starts_with('/') {
+        Ok(given.to_owned())
+    } else {
+        Err("takes what a path begins with, such as /api/".to_owned())
+    }
 }
 
 /// In what form the numbers are told.

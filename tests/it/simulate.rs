@@ -412,6 +412,11 @@ fn bad_input_is_one_message_and_nothing_half_written() {
     is_refused(&["--log", &empty], &["--log ", "it is empty"]);
     is_refused(&["--log", &garbage], &["--log ", "2 lines", "no log"]);
     is_refused(&["--log", &cut], &["--log ", "cut.gz"]);
+    for network in ["192.0.2.1/33", "192.0.2.0/", "/64"] {
+        let says = ["--client", "192.0.2.0/24"];
+        is_refused(&["--log", &garbage, "--client", network], &says);
+    }
+    is_refused(&["--log", &garbage, "--path", "api"], &["--path", "/api/"]);
     is_refused(&["--pattern", "burst:"], &["--pattern", "character 7"]);
     is_refused(&["--pattern", "burst:10+x"], &["--pattern", "character 10"]);
     is_refused(&["--pattern", "burst:10", "--rate", "0"], &["--rate"]);

@@ -76,7 +76,8 @@ impl FromStr for ClientFilter {
         if let Ok(network) = text.parse() {
             return Ok(Self::In(canonical_net(network)));
         }
-        if text.is_empty() {
+        // No name has a slash in it: that was to be a network.
+        if text.is_empty() || text.contains('/') {
             return Err(
                 "takes an address such as 192.0.2.1, a network such as 192.0.2.0/24, \
                         or a name as it stands in the log"

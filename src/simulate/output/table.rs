@@ -114,10 +114,10 @@ fn advised(advice: &Advice) -> String {
         advice.share,
         counted(advice.ordinary as u64, "ordinary client"),
     );
-    let Some(best) = advice.best else {
+    if advice.curve.is_empty() {
         text.push_str("There is none: no burst up to the deepest would do.\n");
         return text;
-    };
+    }
     let noisiest = counted(advice.noisiest as u64, "client");
     let turns = counted(advice.noisy_turns, "turn");
     let _ = writeln!(
@@ -132,11 +132,19 @@ fn advised(advice: &Advice) -> String {
         "of the noisiest",
         "",
     ]);
+    let mut is_any_beyond = false;
     for (n, point) in advice.curve.iter().enumerate() {
+        let is_beyond = advice.is_beyond_the_seen(point);
+        is_any_beyond |= is_beyond;
+        let mark = match (advice.best == Some(n), is_beyond) {
+            (true, _) => "→",
+            (false, true) => "?",
+            (false, false) => "",
+        };
         let all = advice.noisy_turns.max(1);
         let columns = usize::try_from(point.stopped * BAR_COLUMNS / all).unwrap_or(0);
         table.add_row([
-            Cell::new(if n == best { "→" } else { "" }),
+            Cell::new(mark),
             Cell::new(point.limit.rate().given()).set_alignment(CellAlignment::Right),
             Cell::new(point.limit.burst()).set_alignment(CellAlignment::Right),
             Cell::new(count(point.refused_ordinary as u64)).set_alignment(CellAlignment::Right),
@@ -145,8 +153,21 @@ fn advised(advice: &Advice) -> String {
             Cell::new("█".repeat(columns)),
         ]);
     }
+    let _ = writeln!(text, "{}", trimmed(&table));
+    if is_any_beyond {
+        let span = length(advice.span);
+        let _ = writeln!(
+            text,
+            "\n? takes longer to fill than all that was seen lasted ({span}): what it does to \
+             those\n  who stay is not known"
+        );
+    }
+    let Some(best) = advice.best else {
+        text.push_str("\nNone of them is advised: what was seen is too short to tell.\n");
+        return text;
+    };
     let flags = advice.curve[best].flags();
-    let _ = writeln!(text, "{}\n\nAfter kidoban:\n\n  {flags}", trimmed(&table));
+    let _ = writeln!(text, "\nAfter kidoban:\n\n  {flags}");
     text
 }
 
