@@ -12,6 +12,7 @@ mod bins;
 pub(super) mod data;
 mod lanes;
 mod layout;
+mod levels;
 mod live;
 mod markup;
 mod sketch;
@@ -102,8 +103,7 @@ pub(super) struct Row {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Drawn {
     pub(super) marks: Marks,
-    /// The client's state over time; none where a lane is several clients', or where
-    /// the arrivals were too many to keep.
+    /// The client's state over time; none where a lane is several clients'.
     pub(super) state: Option<State>,
     /// The fullest window, in the lane where it is to be seen.
     pub(super) worst: Option<Worst>,

@@ -4,6 +4,7 @@
 
 use super::bins::{self, Bar};
 use super::lanes::{self, Whose};
+use super::levels::Levels;
 use super::story::{self, Numbers, Worst};
 use super::{
     ALGORITHMS, About, Asked, Dot, Drawn, Figure, Lane, Marks, Moments, Row, state, words,
@@ -58,6 +59,7 @@ struct Candidate {
     /// Its arrivals before it became one: they are not in its bars.
     missed: u32,
     bars: Bars,
+    levels: [Levels; ALGORITHMS],
 }
 
 impl Sketch {
@@ -82,20 +84,23 @@ impl Sketch {
 
     /// One arrival, not before the last one.
     pub fn add(&mut self, at: Nanos, client: u32) {
-        let limiters = self.limiters.each_mut();
-        let verdicts = &limiters.map(|limiter| limiter.decide(client, at));
         if self.asked == 0 {
             self.first = at;
+            self.last = at;
             self.fits_until = bins::end(at, self.width);
         }
         self.asked += 1;
-        self.last = self.last.max(at);
         if self.kept.len() <= KEPT_MAX {
             self.kept.push(Asked { at, client });
         }
-        self.fit_bars();
+        self.fit_bars(at);
+        self.pass_bars(at);
+        self.last = at;
+        let candidate = self.candidate(client);
+        let limiters = self.limiters.each_mut();
+        let verdicts = &limiters.map(|limiter| limiter.decide(client, at));
+        self.note_refusals(client, verdicts);
         let bar = bins::beginning(self.width, at);
-        let known = self.know(client, verdicts);
         for (n, verdict) in verdicts.iter().enumerate() {
             self.numbers[n].count(at, *verdict);
             if let Verdict::Delayed(until) = verdict {
@@ -103,34 +108,57 @@ impl Sketch {
             }
             bins::count(&mut self.everybody[n], bar, *verdict);
         }
-        if let Some(candidate) = self.candidate(client, known) {
-            for (bars, verdict) in candidate.bars.iter_mut().zip(verdicts) {
-                bins::count(bars, bar, *verdict);
+        if let Some(candidate) = candidate {
+            let Candidate { bars, levels, .. } = &mut self.candidates[candidate];
+            for (n, verdict) in verdicts.iter().enumerate() {
+                bins::count(&mut bars[n], bar, *verdict);
+                let look = self.limiters[n].look(client, at);
+                levels[n].see(self.width, at, look);
+                levels[n].count(look, u64::from(*verdict != Verdict::Refused));
             }
         }
     }
 
-    fn fit_bars(&mut self) {
-        if self.fits_until.is_none_or(|end| self.last < end) {
+    fn fit_bars(&mut self, at: Nanos) {
+        if self.fits_until.is_none_or(|end| at < end) {
             return;
         }
-        let width = bins::width(self.first, self.last);
+        let width = bins::width(self.first, at);
         self.width = width;
         self.fits_until = bins::end(self.first, width);
-        let candidates = self.candidates.iter_mut().flat_map(|one| &mut one.bars);
-        for bars in self.everybody.iter_mut().chain(candidates) {
+        for bars in &mut self.everybody {
             bins::widen(bars, width);
+        }
+        for candidate in &mut self.candidates {
+            for (bars, levels) in candidate.bars.iter_mut().zip(&mut candidate.levels) {
+                bins::widen(bars, width);
+                levels.widen(width);
+            }
         }
     }
 
-    /// Notes the verdicts with the client; its arrivals so far.
-    fn know(&mut self, client: u32, verdicts: &[Verdict; ALGORITHMS]) -> u32 {
-        let at = client as usize;
-        if at >= self.clients.len() {
-            self.clients.resize(at + 1, Client::default());
+    /// Looks at the candidates when a bar begins, for each that has begun since the last
+    /// arrival: what nobody asked for has its curve too.
+    fn pass_bars(&mut self, at: Nanos) {
+        let mut begins = bins::beginning(self.width, self.last).checked_add(self.width);
+        while let Some(moment) = begins.filter(|begins| *begins <= at) {
+            for candidate in 0..self.candidates.len() {
+                self.look_at(candidate, moment);
+            }
+            begins = moment.checked_add(self.width);
         }
-        let known = &mut self.clients[at];
-        known.asked = known.asked.saturating_add(1);
+    }
+
+    fn look_at(&mut self, candidate: usize, moment: Nanos) {
+        let Candidate { client, levels, .. } = &mut self.candidates[candidate];
+        for (levels, limiter) in levels.iter_mut().zip(&self.limiters) {
+            levels.see(self.width, moment, limiter.look(*client, moment));
+        }
+    }
+
+    /// Notes with the client who refused it.
+    fn note_refusals(&mut self, client: u32, verdicts: &[Verdict; ALGORITHMS]) {
+        let known = &mut self.clients[client as usize];
         for (n, verdict) in verdicts.iter().enumerate() {
             let bit = 1 << n;
             if *verdict == Verdict::Refused && known.refused_by & bit == 0 {
@@ -138,39 +166,46 @@ impl Sketch {
                 self.numbers[n].refused_clients += 1;
             }
         }
-        known.asked
     }
 
-    /// This client's own bars, if it has any or has just earned them.
-    fn candidate(&mut self, client: u32, asked: u32) -> Option<&mut Candidate> {
+    /// Counts an arrival of this client, the last one; its place among the candidates, if it
+    /// has one or has just earned it.
+    fn candidate(&mut self, client: u32) -> Option<usize> {
+        let at = client as usize;
+        if at >= self.clients.len() {
+            self.clients.resize(at + 1, Client::default());
+        }
+        let asked = self.clients[at].asked.saturating_add(1);
+        self.clients[at].asked = asked;
         let candidates = &mut self.candidates;
         let found = candidates.iter().position(|one| one.client == client);
+        if found.is_some() {
+            return found;
+        }
         let newcomer = || Candidate {
             client,
             missed: asked - 1,
             bars: Bars::default(),
+            levels: Algorithm::ALL.map(Levels::new),
         };
-        let at = match found {
-            Some(at) => at,
-            None if candidates.len() < CANDIDATES => {
-                candidates.push(newcomer());
-                candidates.len() - 1
+        let place = if candidates.len() < CANDIDATES {
+            candidates.push(newcomer());
+            candidates.len() - 1
+        } else {
+            let loudness = |one: &Candidate| self.clients[one.client as usize].asked;
+            let (place, quietest) = candidates
+                .iter()
+                .map(loudness)
+                .enumerate()
+                .min_by_key(|&(_, asked)| asked)?;
+            if asked < quietest.saturating_add(LEAD_MIN) {
+                return None;
             }
-            None => {
-                let loudness = |one: &Candidate| self.clients[one.client as usize].asked;
-                let (at, quietest) = candidates
-                    .iter()
-                    .map(loudness)
-                    .enumerate()
-                    .min_by_key(|&(_, asked)| asked)?;
-                if asked < quietest.saturating_add(LEAD_MIN) {
-                    return None;
-                }
-                candidates[at] = newcomer();
-                at
-            }
+            candidates[place] = newcomer();
+            place
         };
-        candidates.get_mut(at)
+        self.look_at(place, self.last);
+        Some(place)
     }
 
     /// The figure of all that was added.
@@ -262,12 +297,21 @@ impl Sketch {
         let clients = clients.count();
         let noisiest = self.candidates.iter().map(|one| one.client).collect();
         let whose = lanes::bars_for(noisiest);
+        let (from, to) = lanes::bars_view(self.first, self.last);
+        for candidate in 0..self.candidates.len() {
+            self.look_at(candidate, to);
+        }
+        let candidate = |client: u32| self.candidates.iter().find(|one| one.client == client);
         let bars = |lane: &Whose, n: usize| match lane {
             Whose::Everybody | Whose::AllBut(_) => self.everybody[n].clone(),
             Whose::Client(client) => {
-                let own = self.candidates.iter().find(|one| one.client == *client);
+                let own = candidate(*client);
                 own.map(|one| one.bars[n].clone()).unwrap_or_default()
             }
+        };
+        let state = |lane: &Whose, n: usize| match lane {
+            Whose::Everybody | Whose::AllBut(_) => None,
+            Whose::Client(client) => Some(candidate(*client)?.levels[n].state(self.width, to)),
         };
         let found = |algorithm| Worst::found(algorithm, about.outcomes);
         let row = |(n, algorithm)| Row {
@@ -280,7 +324,7 @@ impl Sketch {
                 .iter()
                 .map(|lane| Drawn {
                     marks: Marks::Bars(bars(lane, n)),
-                    state: None,
+                    state: state(lane, n),
                     worst: worst_in(lane, &whose, found(algorithm)),
                 })
                 .collect(),
@@ -290,8 +334,7 @@ impl Sketch {
                 Whose::Everybody | Whose::AllBut(_) => format!("everybody, {clients} clients"),
                 Whose::Client(client) => {
                     let name = words::client(&(about.name)(*client));
-                    let own = self.candidates.iter().find(|one| one.client == *client);
-                    match own.map_or(0, |one| one.missed) {
+                    match candidate(*client).map_or(0, |one| one.missed) {
                         0 => name,
                         missed => format!("{name}, without its first {missed} requests"),
                     }
@@ -310,10 +353,9 @@ impl Sketch {
                     .collect(),
             ),
         };
-        let (from, to) = lanes::bars_view(self.first, self.last);
         Figure {
             command: about.command.to_owned(),
-            limit: self.limit,
+            limit: self.limit.clone(),
             moments: about.moments,
             asked: self.asked,
             first: self.first,

@@ -110,7 +110,12 @@ fn just_before_and_at(moment: Nanos) -> [Nanos; 2] {
     [moment.saturating_sub(1), moment]
 }
 
-fn windows(seen: &BTreeMap<(Nanos, Nanos), u64>) -> Vec<Window> {
+/// The sliding log's window moves with every moment: it has no edges to be drawn.
+pub(super) fn has_edges(algorithm: Algorithm) -> bool {
+    algorithm != Algorithm::SlidingLog
+}
+
+pub(super) fn windows(seen: &BTreeMap<(Nanos, Nanos), u64>) -> Vec<Window> {
     if seen.len() > WINDOWS_MAX {
         return Vec::new();
     }
@@ -139,8 +144,7 @@ fn sweep(
         first_refused: None,
         first_refused_in_view: None,
     };
-    // The sliding log's window moves with every moment: it has no edges to be drawn.
-    let has_edges = algorithm != Algorithm::SlidingLog;
+    let has_edges = has_edges(algorithm);
     let mut arrivals = asked.iter().map(|one| one.at).peekable();
     let ends = [None];
     for moment in moments.iter().copied().map(Some).chain(ends) {

@@ -279,6 +279,7 @@ fn what_is_not_kept_is_counted_all_the_same() {
     for (row, algorithm) in figure.rows.iter().zip(Algorithm::ALL) {
         let mut limiter = algorithm.start(&limit);
         let mut refused = 0;
+        let mut levels = Vec::new();
         for n in 0..total {
             let client = if n % 4 == 0 {
                 3
@@ -287,8 +288,28 @@ fn what_is_not_kept_is_counted_all_the_same() {
             };
             let verdict = limiter.decide(client, n * 20 * MILLISECOND);
             refused += u64::from(verdict == Verdict::Refused);
+            levels.push(limiter.look(3, n * 20 * MILLISECOND).level);
         }
         assert_eq!(row.numbers.refused, refused);
+        // The client's state is drawn from the first arrival to its rest after the last one.
+        assert!(row.drawn[0].state.is_none(), "that is everybody");
+        let curve = &row.drawn[1].state.as_ref().unwrap().curve;
+        assert!(curve.is_sorted_by_key(|(at, _)| *at));
+        assert!(curve[0].0 < SECOND && curve[curve.len() - 1].0 >= figure.to);
+        let drawn = curve.iter().map(|(_, level)| *level);
+        let ends = |levels: &mut dyn Iterator<Item = f64>| {
+            levels.fold((f64::MAX, f64::MIN), |(least, most), level| {
+                (level.min(least), level.max(most))
+            })
+        };
+        let (least, most) = ends(&mut drawn.into_iter());
+        let (least_seen, most_seen) = ends(&mut levels.into_iter());
+        let name = algorithm.name();
+        let is_drawn = least <= least_seen && most >= most_seen;
+        assert!(
+            is_drawn,
+            "{name}: {least} to {most}, not {least_seen} to {most_seen}"
+        );
         assert_eq!(row.numbers.let_in, total - refused);
         for (lane, asked) in [(0, total), (1, expected[0])] {
             let Marks::Bars(bars) = &row.drawn[lane].marks else {
