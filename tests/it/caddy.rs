@@ -2,6 +2,7 @@
 
 mod away;
 mod hostile;
+mod tls;
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -41,6 +42,7 @@ fn caddies() -> Vec<PathBuf> {
 struct Front {
     child: Child,
     address: SocketAddr,
+    https_port: u16,
     home: TempDir,
 }
 
@@ -54,9 +56,14 @@ impl Front {
     fn with(caddy: &Path, upstream: &str, variables: &[(&str, &str)]) -> Self {
         let home = tempfile::tempdir().unwrap();
         let [http, https] = free_ports();
+        let no_programs = home.path().join("no-programs");
+        fs::create_dir(&no_programs).unwrap();
         let child = Command::new(caddy)
             .args(["run", "--adapter", "caddyfile", "--config"])
             .arg(caddyfile())
+            // With what it finds there it would make the whole machine trust its own authority.
+            .env("PATH", no_programs)
+            .env_remove("JAVA_HOME")
             .env("HOME", home.path())
             .env("XDG_DATA_HOME", home.path())
             .env("XDG_CONFIG_HOME", home.path())
@@ -75,12 +82,18 @@ impl Front {
         Self {
             child,
             address,
+            https_port: https,
             home,
         }
     }
 
     fn send(&self, request: &Request) -> Reply {
         request.send_to(self.address).unwrap()
+    }
+
+    /// What it said so far.
+    fn log(&self) -> String {
+        fs::read_to_string(self.home.path().join("log")).unwrap_or_default()
     }
 }
 
@@ -89,7 +102,7 @@ impl Drop for Front {
         let _ = self.child.kill();
         let _ = self.child.wait();
         if thread::panicking() {
-            let log = fs::read_to_string(self.home.path().join("log")).unwrap_or_default();
+            let log = self.log();
             let tail: Vec<_> = log.lines().rev().take(20).collect();
             let mut stderr = std::io::stderr().lock();
             let _ = writeln!(stderr, "--- Caddy's last log lines ---");
