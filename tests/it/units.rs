@@ -10,7 +10,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use crate::engine_file::{serving, until_another_serves};
-use crate::harness::{Gateway, outcome, peer, until};
+use crate::harness::{Gateway, Running, outcome, peer, until};
 
 /// The highest exposure that is let pass, as systemd-analyze counts it: 0 to 10.
 const EXPOSURE_MAX: f64 = 1.5;
@@ -96,8 +96,18 @@ fn the_service_fits_what_the_gateway_does() {
     );
     assert_eq!(the(&service, "Restart"), "always");
     assert!(the(&service, "MemoryMax").ends_with('M'));
-    // A just-in-time compiler lives.
-    assert_eq!(said(&service, "MemoryDenyWriteExecute"), [""; 0]);
+    // A just-in-time compiler lives: it makes memory executable, reserves much more than it uses, and reads how much
+    // the machine has.
+    for name in [
+        "MemoryDenyWriteExecute",
+        "LimitAS",
+        "LimitDATA",
+        "LimitRSS",
+        "LimitSTACK",
+        "ProcSubset",
+    ] {
+        assert_eq!(said(&service, name), [""; 0], "{name}");
+    }
     // The drain, its last answers, and an engine that does not leave.
     let stop = humantime::parse_duration(&the(&service, "TimeoutStopSec")).unwrap();
     assert!(stop > Duration::from_secs(10 + 1 + 2 + 2), "{stop:?}");
@@ -148,6 +158,39 @@ fn let_through(analyze: &Path) -> BTreeSet<String> {
     all
 }
 
+/// Ends this gateway, which was started behind strace, and reads what that wrote: from the start to the end.
+fn whole_trace(mut gateway: Running, trace: &Path) -> String {
+    gateway.signal("TERM");
+    assert_eq!(gateway.wait().code(), Some(0));
+    until("the end of the trace", || {
+        let text = fs::read_to_string(trace).ok()?;
+        // Short numbers are padded.
+        let is_its_end = |line: &str| {
+            let rest = line.strip_prefix(&gateway.pid().to_string());
+            rest.is_some_and(|rest| rest.trim_start().starts_with("+++ exited with 0"))
+        };
+        text.lines().any(is_its_end).then_some(text)
+    })
+}
+
+/// The names of the system calls in a trace.
+fn calls_in(trace: &str) -> BTreeSet<String> {
+    let name = |line: &str| {
+        let (_, call) = line.split_once(' ')?;
+        let (name, _) = call.trim_start().split_once('(')?;
+        let is_name = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_';
+        name.bytes().all(is_name).then(|| name.to_owned())
+    };
+    trace.lines().filter_map(name).collect()
+}
+
+/// A gateway, and all that comes of it, traced into this file.
+fn traced(strace: &Path, trace: &Path, options: &[&str]) -> Gateway {
+    let [strace, trace] = [strace, trace].map(|path| path.to_str().unwrap());
+    let words = [&[strace, "-D", "-f", "-q", "-o", trace], options].concat();
+    Gateway::behind(&words, &["--rate", "1000000", "--burst", "1000000"])
+}
+
 /// From the start over turns and a swap to the end, the launcher and an engine included.
 #[test]
 fn the_filter_lets_all_through_that_the_gateway_asks_of_the_kernel() {
@@ -159,41 +202,78 @@ fn the_filter_lets_all_through_that_the_gateway_asks_of_the_kernel() {
     };
     let folder = tempfile::tempdir().unwrap();
     let trace = folder.path().join("trace");
-    let words = [
-        strace.to_str().unwrap(),
-        "-D",
-        "-f",
-        "-q",
-        "-o",
-        trace.to_str().unwrap(),
-    ];
-    let unlimited = ["--rate", "1000000", "--burst", "1000000"];
-    let mut gateway = Gateway::behind(&words, &unlimited).start();
+    let gateway = traced(&strace, &trace, &[]).start();
     let old = serving(&gateway);
     gateway.signal("HUP");
     until_another_serves(&gateway, old);
-    gateway.signal("TERM");
-    assert_eq!(gateway.wait().code(), Some(0));
-    let used: BTreeSet<_> = until("the end of the trace", || {
-        let text = fs::read_to_string(&trace).ok()?;
-        // Short numbers are padded.
-        let is_its_end = |line: &str| {
-            let rest = line.strip_prefix(&gateway.pid().to_string());
-            rest.is_some_and(|rest| rest.trim_start().starts_with("+++ exited with 0"))
-        };
-        text.lines().any(is_its_end).then_some(text)
-    })
-    .lines()
-    .filter_map(|line| {
-        let (_, call) = line.split_once(' ')?;
-        let (name, _) = call.trim_start().split_once('(')?;
-        let is_name = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_';
-        name.bytes().all(is_name).then(|| name.to_owned())
-    })
-    .collect();
+    let used = calls_in(&whole_trace(gateway, &trace));
     for call in ["execve", "prlimit64", "pidfd_open", "prctl", "accept4"] {
         assert!(used.contains(call), "{call} is in the trace: {used:?}");
     }
     let refused: Vec<_> = used.difference(&let_through(&analyze)).cloned().collect();
     assert_eq!(refused, [""; 0]);
+}
+
+/// An engine that is compiled while it runs: enough rounds that Node does so.
+const COMPILED_ENGINE: &str = "
+    const work = (rounds) => {
+        let sum = 0;
+        for (let i = 0; i < rounds; i += 1) sum = (sum * 31 + i) % 1000003;
+        return sum;
+    };
+    const lines = require('readline').createInterface({ input: process.stdin });
+    lines.on('line', () => console.log(JSON.stringify({ sum: work(3000000) })));
+";
+
+/// What the filter refuses is refused here in the same way, and Node goes on without it.
+#[test]
+fn an_engine_that_is_compiled_while_it_runs_lives_with_the_filter() {
+    let (Some(analyze), Some(strace), Some(node)) = (
+        peer("systemd-analyze", "apt-get install systemd"),
+        peer("strace", "apt-get install strace"),
+        peer("node", "apt-get install nodejs"),
+    ) else {
+        return;
+    };
+    let error = the(&unit("kidoban.service"), "SystemCallErrorNumber");
+    let let_through = let_through(&analyze);
+    let sum = (0..3_000_000_u64).fold(0, |sum, i| (sum * 31 + i) % 1_000_003);
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("trace");
+    let mut refused: BTreeSet<String> = BTreeSet::new();
+    // Without one call it may ask for another.
+    loop {
+        let names: Vec<_> = refused.iter().map(String::as_str).collect();
+        let inject = format!("inject={}:error={error}", names.join(","));
+        let options: &[&str] = if names.is_empty() {
+            &[]
+        } else {
+            &["-e", &inject]
+        };
+        let gateway = traced(&strace, &trace, options)
+            .engine(&[node.to_str().unwrap(), "-e", COMPILED_ENGINE])
+            .start();
+        for _ in 0..2 {
+            let reply = gateway.turn(r#"{"kind":"look"}"#);
+            assert_eq!(
+                (reply.status, &reply.json()["sum"]),
+                (200, &sum.into()),
+                "{names:?}"
+            );
+        }
+        let trace = whole_trace(gateway, &trace);
+        // A program that is only loaded never asks for both.
+        let is_compiled = trace.contains("PROT_WRITE|PROT_EXEC");
+        assert!(is_compiled, "nothing was compiled");
+        let injected = trace.lines().filter(|line| line.ends_with("(INJECTED)"));
+        assert!(
+            injected.count() >= names.len(),
+            "{names:?} were not refused"
+        );
+        let more = &calls_in(&trace) - &let_through;
+        if more.is_subset(&refused) {
+            break;
+        }
+        refused.extend(more);
+    }
 }
