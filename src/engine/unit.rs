@@ -30,6 +30,9 @@ const LEAVE: Duration = Duration::from_secs(2);
 /// How long its last words on stderr may take to be read, when a process outside its
 /// group holds that pipe open.
 const LAST_WORDS: Duration = Duration::from_millis(100);
+/// Who exits closes its ends first: how long after them its exit may be seen. Longer than the kernel
+/// needs on a busy machine, and shorter than anybody notices who waits for a 502.
+const EXITING: Duration = Duration::from_millis(100);
 /// A successor without a probe is ready when it has lived so long.
 const PROOF: Duration = Duration::from_secs(1);
 
@@ -98,7 +101,7 @@ impl Unit {
                 return Event::TurnTaken;
             }
         };
-        self.fault = Some(fault);
+        self.note(fault).await;
         Event::Failed
     }
 
@@ -119,7 +122,7 @@ impl Unit {
             }
             Err(broken) => broken,
         };
-        self.fault = Some(broken.fault);
+        self.note(broken.fault).await;
         if broken.unsent && self.turn.is_some() {
             Event::FailedUnsent
         } else {
@@ -138,16 +141,28 @@ impl Unit {
             };
         }
         let proven_at = self.started_at + PROOF;
-        match timeout_at(proven_at, self.stand_by()).await {
-            Ok(failed) => failed,
+        match timeout_at(proven_at, pipe::watch_idle(self.process.as_mut())).await {
+            Ok(fault) => {
+                self.note(fault).await;
+                Event::SuccessorFailed
+            }
             Err(_) => Event::SuccessorReady,
         }
     }
 
     /// As a successor that is ready: until it fails. Cancel-safe.
     pub(super) async fn stand_by(&mut self) -> Event {
-        self.fault = Some(pipe::watch_idle(self.process.as_mut()).await);
+        let fault = pipe::watch_idle(self.process.as_mut()).await;
+        self.note(fault).await;
         Event::SuccessorFailed
+    }
+
+    /// What it did wrong. An exit that a closed end was the beginning of wins over that, whoever
+    /// made it exit: after its own KILL the gateway could not tell. Cancel-safe.
+    async fn note(&mut self, fault: Fault) {
+        let is_closed = matches!(fault, Fault::StdoutClosed | Fault::StdinClosed);
+        let has_exited = is_closed && self.exits_within(EXITING).await;
+        self.fault = Some(if has_exited { Fault::Exited } else { fault });
     }
 
     /// Hands the reply to whoever asked.
@@ -223,7 +238,7 @@ impl Unit {
 
     /// What it died of; none if it was only told to go.
     fn cause(&self, status: &io::Result<ExitStatus>) -> Option<Fault> {
-        // The exit wins over the broken pipe that it caused; a KILL is our own.
+        // The exit wins over the broken pipe that it caused; a KILL so late is our own.
         let by_itself = status
             .as_ref()
             .is_ok_and(|status| status.signal() != Some(Signal::KILL.as_raw()));

@@ -37,6 +37,30 @@ async fn waiting_turns_outlive_an_engine() {
     );
 }
 
+/// Who exits closes its ends first. What is said of it is its exit, unless that does not come.
+#[tokio::test(start_paused = true)]
+async fn an_exit_is_told_from_a_closed_end() {
+    for (exits_after, cause) in [(50, "exited"), (200, "stdout_closed")] {
+        let world = World::up(&[], move |mut ends: Ends| async move {
+            ends.line().await.unwrap();
+            if ends.nth == 1 {
+                drop(ends);
+                sleep(Duration::from_millis(exits_after)).await;
+                return;
+            }
+            ends.reply(&json!({ "mark": "next" })).await;
+            std::future::pending::<()>().await;
+        })
+        .await;
+        let answer = world.ask("dies").await.unwrap();
+        assert_eq!(answer.code(), "engine_failed");
+        let took = answer.took.as_millis();
+        assert!((50..=101).contains(&took), "answered after {took} ms");
+        assert_eq!(world.ask("next").await.unwrap().status, 200);
+        assert_eq!(world.deaths(), [cause], "after {exits_after} ms");
+    }
+}
+
 /// An engine whose stdin is closed cannot have seen a byte of the next turn: that turn waits for the next engine.
 #[tokio::test(start_paused = true)]
 async fn a_turn_of_which_nothing_was_written_is_not_lost() {

@@ -289,6 +289,12 @@ impl World {
         seen.iter().map(mark).collect()
     }
 
+    /// What engines died of, the newest first.
+    pub fn deaths(&self) -> Vec<&'static str> {
+        let deaths = self.engine.record().deaths;
+        deaths.iter().map(|death| death.cause.word()).collect()
+    }
+
     /// When each engine was started.
     pub fn starts(&self) -> Vec<Instant> {
         self.starts.lock().unwrap().clone()
