@@ -37,6 +37,7 @@ mod image;
 mod in_memory;
 mod listening;
 mod log;
+mod memory;
 mod metrics;
 mod options;
 mod options_bad_values;

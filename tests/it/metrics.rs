@@ -3,7 +3,7 @@
 
 mod counted;
 mod engines;
-mod scrape;
+pub mod scrape;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -19,6 +19,7 @@
 //! | `exit:N` | exits |
 //! | `abort` | dies by a signal |
 //! | `hang` | never goes on |
+//! | `grow:N` | takes N MiB of memory, one after the other, and replies |
 //! | `late:MS` | waits until the next line is there, MS more, and writes a line that is nobody's before it reads it |
 //! | `late-unseen:MS` | the same, and its parent is stopped from the next line's coming until it was read |
 //! | `close-stdout`, `close-stdin` | closes that end, and hangs |
@@ -145,6 +146,11 @@ fn do_step(step: &str, reply: &Value) {
         "exit" => exit(number(argument) as i32),
         "abort" => std::process::abort(),
         "hang" => hang(),
+        "grow" => {
+            // Written to, or the kernel would give none.
+            let taken: Vec<_> = (0..number(argument)).map(|_| vec![1_u8; 1 << 20]).collect();
+            say_line(&json!({ "grown": taken.len() }));
+        }
         "late" | "late-unseen" => {
             while rustix::io::ioctl_fionread(rustix::stdio::stdin()).unwrap() == 0 {
                 thread::sleep(Duration::from_micros(200));
