@@ -251,11 +251,11 @@ fn page() -> Response<Bytes> {
     response
 }
 
-/// As the scraper likes it best; where it does not say, in the text format.
+/// As the scraper likes it best; where it likes both as well, in the text format.
 fn metrics(sources: &Sources, headers: &HeaderMap) -> Response<Bytes> {
-    let wants_open = accept::quality(headers, "application/openmetrics-text", Some("1.0.0"));
-    let wants_text = accept::quality(headers, "text/plain", Some("0.0.4"));
-    let format = if wants_open > 0 && wants_open >= wants_text {
+    let open = accept::wanted(headers, "application/openmetrics-text", Some("1.0.0"));
+    let text = accept::wanted(headers, "text/plain", Some("0.0.4"));
+    let format = if open > text {
         Format::OpenMetrics
     } else {
         Format::Text
@@ -277,5 +277,5 @@ fn text(status: StatusCode, sentence: &str) -> Response<Bytes> {
 }
 
 fn wants_events(head: &Parts) -> bool {
-    head.method == Method::GET && accept::quality(&head.headers, "text/event-stream", None) > 0
+    head.method == Method::GET && accept::wanted(&head.headers, "text/event-stream", None).by_name()
 }

@@ -94,6 +94,9 @@ fn a_scraper_gets_the_format_it_likes_best() {
         ("application/openmetrics-text;q=0", text),
         ("application/openmetrics-text;q=0.3,text/plain;q=0.5", text),
         ("text/plain;q=0.5,application/openmetrics-text;q=0.7", open),
+        ("*/*;q=0.1, application/openmetrics-text;q=0.05", text),
+        ("application/openmetrics-text, */*", open),
+        ("text/*;q=0.2, application/openmetrics-text;q=0.1", text),
         // What Prometheus 2 sends.
         (
             "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1",
