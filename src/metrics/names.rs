@@ -69,7 +69,7 @@ pub const SHADOW_REFUSALS: Name = Name(
 pub const CONNECTIONS: Name = Name("connections", "Client connections that are open");
 pub const CONNECTION_REFUSALS: Name = Name(
     "connection_refusals",
-    "Connections that were not served as they wished: accept_failed, the system gave none (descriptors); all_busy, a newcomer had to wait (--max-connections); idle, closed to make room for a newcomer; unsent, closed because answers piled up (--max-unsent); timeout, too slow with a request or with taking an answer",
+    "Connections that were not served as they wished: accept_failed, the system gave none (descriptors); all_busy, a newcomer had to wait (--max-connections); idle, closed to make room for a newcomer; unsent, closed because answers piled up (--max-unsent); timeout, too slow with the head of a request or with taking an answer (a body that stalls is a turn: body_timeout)",
 );
 pub const HANDLER_PANICS: Name = Name(
     "handler_panics",

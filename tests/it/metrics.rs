@@ -1,6 +1,7 @@
 //! The metrics: what each counts, seen after turns whose outcome is known; that the README and
 //! Prometheus' own tool agree with them; both formats.
 
+mod connections;
 mod counted;
 mod engines;
 pub mod scrape;

@@ -278,44 +278,6 @@ fn clients_with_full_buckets_are_forgotten_and_counted() {
 }
 
 #[test]
-fn connections_are_counted_while_they_are_open_and_when_they_are_refused() {
-    let options = ["--max-connections=2", "--header-timeout=300ms"];
-    let gateway = Gateway::unlimited(&options).admin().start();
-    let open = || Connection::open(gateway.address()).unwrap();
-    let refused = || {
-        let scrape = Scrape::of(&gateway);
-        scrape.by_label("kidoban_connection_refusals_total")
-    };
-    let is_alive = |connection: &mut Connection| {
-        let health = connection.send(&Request::get("/api/health"));
-        health.is_ok_and(|health| health.status == 200)
-    };
-    let (mut first, mut second) = (open(), open());
-    assert!(is_alive(&mut first) && is_alive(&mut second));
-    let connections = || Scrape::of(&gateway).count("kidoban_connections");
-    assert_eq!(connections(), 2);
-    assert_eq!(
-        gateway.status()["connections"],
-        json!({ "open": 2, "max": 2 })
-    );
-    assert_eq!(refused(), expected(&[]));
-
-    // Both have been idle for less than half a second: the newcomer waits, then one is closed for it.
-    let mut third = open();
-    assert!(is_alive(&mut third));
-    assert!(first.is_closed());
-    assert_eq!(refused(), expected(&[("all_busy", 1), ("idle", 1)]));
-    drop((second, third));
-    until("all are gone", || (connections() == 0).then_some(()));
-
-    let mut trickles = open();
-    trickles.stream.write_all(b"GET ").unwrap();
-    assert!(trickles.is_closed());
-    let all = [("all_busy", 1), ("idle", 1), ("timeout", 1)];
-    assert_eq!(refused(), expected(&all));
-}
-
-#[test]
 fn lines_that_nobody_reads_are_counted() {
     let folder = tempfile::tempdir().unwrap();
     let admin = folder.path().join("admin");

@@ -87,6 +87,40 @@ fn deaths_are_counted_by_cause() {
     }
 }
 
+/// What an engine did after its reply, seen when the next turn comes to it.
+#[test]
+fn deaths_that_the_next_turn_finds_are_counted_by_cause() {
+    let gateway = Gateway::unlimited(&[]).admin().start();
+    let turn = |steps: &Value| {
+        let reply = gateway.turn(&json!({ "kind": "look", "do": steps }).to_string());
+        (reply.status, reply.json()["pid"].clone())
+    };
+    let counted = || {
+        let scrape = Scrape::of(&gateway);
+        let violations = scrape.count("kidoban_protocol_violations_total");
+        (scrape.by_label("kidoban_engine_deaths_total"), violations)
+    };
+
+    let (status, first) = turn(&json!(["reply", "close-stdin"]));
+    assert_eq!(status, 200);
+    until("its stdin is closed", || {
+        let stdin = fs::read_link(format!("/proc/{first}/fd/0")).unwrap();
+        (stdin == Path::new("/dev/null")).then_some(())
+    });
+    // Not a byte of it went out: it is served by the next engine.
+    let (status, second) = turn(&json!([]));
+    assert_eq!(status, 200);
+    assert_ne!(second, first);
+    assert_eq!(counted(), (expected(&[("stdin_closed", 1)]), 0));
+
+    // A line that is nobody's comes when the next turn has, and before that was read; its own reply is no part of that.
+    assert_eq!(turn(&json!(["reply", "late:100"])), (200, second));
+    assert_eq!(turn(&json!(["sleep:100", "reply"])).0, 502);
+    until("it is dead", || (counted().1 == 1).then_some(()));
+    let causes = [("stdin_closed", 1), ("out_of_step", 1)];
+    assert_eq!(counted(), (expected(&causes), 1));
+}
+
 /// The program is gone, and later there again.
 #[test]
 fn an_engine_that_cannot_be_run_is_a_death_too() {
