@@ -4,6 +4,7 @@
 mod connections;
 mod counted;
 mod engines;
+mod prometheus;
 pub mod scrape;
 
 use std::collections::{BTreeMap, BTreeSet};
