@@ -38,7 +38,9 @@ use crate::{answer, protocol};
 /// Limits of this listener's own, so that neither side can fill the other: it answers while the public
 /// one is full. A scraper, a few browsers of six connections each, and room to spare.
 pub const LIMITS: ConnectionLimits = ConnectionLimits {
-    header_timeout: Duration::from_secs(10),
+    // Shorter than a prober waits: it is how long heads that stall on every connection can keep `/livez` waiting. Who
+    // asks here is near.
+    header_timeout: Duration::from_secs(2),
     // For an event stream: one second's event, and an operator's slow line.
     write_timeout: Duration::from_secs(30),
     idle_timeout: Duration::from_mins(3),
