@@ -1,15 +1,19 @@
 //! What the operating system knows of the gateway's process, under the names that every
-//! Prometheus client uses. Read from `/proc` when somebody scrapes; a figure that
-//! cannot be read is left out.
+//! Prometheus client uses. Read from `/proc` when somebody scrapes, through what was opened
+//! at the start: also when no descriptor is left, which is when they are wanted. A figure
+//! that cannot be read is left out.
 
 use std::fmt;
-use std::fs;
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+use std::sync::{Mutex, PoisonError};
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Unit;
+use rustix::fs::Dir;
 use rustix::param::{clock_ticks_per_second, page_size};
 use rustix::process::{Resource, getrlimit};
 
@@ -18,12 +22,17 @@ const USER_TICKS: usize = 11;
 const SYSTEM_TICKS: usize = 12;
 const START_TICKS: usize = 19;
 const RESIDENT_PAGES: usize = 21;
+/// More than `/proc/self/stat` says: some fifty numbers, and a name of 15 bytes.
+const STAT_BYTES_MAX: usize = 2 * 1024;
 
 /// The figures.
 #[derive(Debug)]
 pub struct ProcessFigures {
     /// When the machine was started, in seconds since the epoch.
     boot_seconds: Option<u64>,
+    stat: Option<File>,
+    /// Of open descriptors, this one included. A lock, since a folder is read step by step.
+    descriptors: Mutex<Option<Dir>>,
 }
 
 /// One reading.
@@ -42,7 +51,36 @@ impl ProcessFigures {
         let boot = stat.lines().find_map(|line| line.strip_prefix("btime "));
         Self {
             boot_seconds: boot.and_then(|seconds| seconds.parse().ok()),
+            stat: File::open("/proc/self/stat").ok(),
+            descriptors: Mutex::new(
+                File::open("/proc/self/fd")
+                    .ok()
+                    .and_then(|folder| Dir::new(folder).ok()),
+            ),
         }
+    }
+
+    /// What `/proc/self/stat` says now.
+    fn stat(&self) -> Option<String> {
+        let mut text = vec![0; STAT_BYTES_MAX];
+        let read = self.stat.as_ref()?.read_at(&mut text, 0).ok()?;
+        text.truncate(read);
+        Some(String::from_utf8_lossy(&text).into_owned())
+    }
+
+    fn open_descriptors(&self) -> Option<i64> {
+        let mut folder = self
+            .descriptors
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let folder = folder.as_mut()?;
+        folder.rewind();
+        // Numbers, and not the folder itself or the one above it.
+        let open = folder.filter(|entry| {
+            let name = entry.as_ref().map(|entry| entry.file_name().to_bytes());
+            name.is_ok_and(|name| name.first() != Some(&b'.'))
+        });
+        i64::try_from(open.count()).ok()
     }
 }
 
@@ -72,7 +110,7 @@ impl Collector for ProcessFigures {
             let unit: Option<&Unit> = unit;
             metric.encode(encoder.encode_descriptor(name, help, unit, metric.metric_type())?)
         };
-        let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+        let stat = self.stat().unwrap_or_default();
         if let Some(reading) = Reading::of(&stat, clock_ticks_per_second(), page_size()) {
             tell(
                 "process_cpu",
@@ -98,13 +136,12 @@ impl Collector for ProcessFigures {
                 )?;
             }
         }
-        // Reading the folder takes a descriptor itself.
-        if let Ok(open) = fs::read_dir("/proc/self/fd").map(|folder| folder.count() - 1) {
+        if let Some(open) = self.open_descriptors() {
             tell(
                 "process_open_fds",
                 "Descriptors that the gateway has open.",
                 None,
-                &ConstGauge::new(i64::try_from(open).unwrap_or(i64::MAX)),
+                &ConstGauge::new(open),
             )?;
         }
         if let Some(most) = getrlimit(Resource::Nofile).current {

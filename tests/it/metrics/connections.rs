@@ -90,6 +90,12 @@ fn connections_that_the_system_did_not_give_are_counted() {
     until("some fail", || {
         (refusals(&scrape()).get("accept_failed") > Some(&2)).then_some(())
     });
+    // Nor any figure less: they are wanted now.
+    let short = scrape();
+    let [open, most] = ["open", "max"].map(|of| short.count(&format!("process_{of}_fds")));
+    // One that it was given by whoever started it may have a higher number.
+    assert!(most == 40 && open >= most, "{open} of {most}");
+    assert!(short.value("process_resident_memory_bytes") > 0.0);
     drop(flood);
     until("all are gone", || {
         (scrape().count("kidoban_connections") == 0).then_some(())
