@@ -78,13 +78,14 @@ impl Front {
             .spawn()
             .unwrap();
         let address = SocketAddr::from(([127, 0, 0, 1], http));
-        until("Caddy listens", || TcpStream::connect(address).ok());
-        Self {
+        let front = Self {
             child,
             address,
             https_port: https,
             home,
-        }
+        };
+        until("Caddy listens", || TcpStream::connect(address).ok());
+        front
     }
 
     fn send(&self, request: &Request) -> Reply {
