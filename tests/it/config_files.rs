@@ -367,6 +367,7 @@ set -a
 /usr/local/bin/kidoban serve --check -- $ENGINE
 caddy validate --adapter caddyfile --config /etc/caddy/Caddyfile
 grep -q '^{$KIDOBAN_SITE:play.example.org} {' /etc/caddy/Caddyfile
+grep -q '^.admin {$CADDY_ADMIN:unix//var/lib/caddy/admin.sock}' /etc/caddy/Caddyfile
 promtool check config /etc/prometheus/prometheus.yml
 systemd-analyze verify --man=no kidoban.service kidoban.socket
 ";
