@@ -19,8 +19,8 @@ use clap::{Arg, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcom
 use clap_complete::Shell;
 use hyper::header::HeaderName;
 
-pub use self::effective::Setting;
 use self::effective::effective_settings;
+pub use self::effective::{Setting, show_passed};
 use crate::health::Target;
 use crate::logic::address::TrustedItem;
 use crate::logic::bucket::{Burst, Rate};

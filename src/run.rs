@@ -18,7 +18,7 @@ use tokio::time::timeout;
 use tracing::{error, info, warn};
 
 use crate::admin::{self, Admin, Sources};
-use crate::cli::Setting;
+use crate::cli::{Setting, show_passed};
 use crate::clock::Clock;
 use crate::config::{Config, Role};
 use crate::connection::Connections;
@@ -131,7 +131,7 @@ pub async fn run(
     command: EngineCommand,
     role: Role,
     passed: Vec<Passed>,
-    shown: Shown,
+    mut shown: Shown,
 ) -> Result<ExitCode, StartError> {
     let config = Arc::new(config);
     let clock = Clock::start();
@@ -141,7 +141,7 @@ pub async fn run(
     let manager = Manager::from_environment()?;
     let keeps_backlog = !passed.is_empty();
     let admin_listeners = bind_admin(&config).await?;
-    let listeners = listen(&config, passed).await?;
+    let listeners = listen(&config, passed, &mut shown.settings).await?;
     if let Role::Demo = role {
         tell_where_to_play(&listeners, &admin_listeners);
     }
@@ -315,7 +315,12 @@ async fn is_true(mut flag: watch::Receiver<bool>) {
     let _ = flag.wait_for(|set| *set).await;
 }
 
-async fn listen(config: &Config, passed: Vec<Passed>) -> Result<Vec<Listener>, StartError> {
+async fn listen(
+    config: &Config,
+    passed: Vec<Passed>,
+    settings: &mut [Setting],
+) -> Result<Vec<Listener>, StartError> {
+    let were_passed = !passed.is_empty();
     let mut listeners = Vec::new();
     for passed in passed {
         let listener = Listener::adopt(passed)
@@ -339,6 +344,9 @@ async fn listen(config: &Config, passed: Vec<Passed>) -> Result<Vec<Listener>, S
         let address = listener.address();
         info!(%address, "listening");
         let _ = writeln!(addresses, "{address}");
+    }
+    if were_passed {
+        show_passed(settings, &addresses);
     }
     if let Some(path) = &config.port_file {
         // Whoever waits for the file finds it whole.

@@ -13,7 +13,7 @@ pub struct Setting {
     pub flag: String,
     /// What may be secret is hidden; several are separated by commas.
     pub value: String,
-    /// Where it came from: `default`, `environment`, or nothing where it was typed.
+    /// Where it came from: `default`, `environment`, `passed`, or nothing where it was typed.
     pub source: &'static str,
 }
 
@@ -64,6 +64,14 @@ pub fn effective_settings(command: &Command, matches: &ArgMatches) -> Vec<Settin
         });
     }
     settings
+}
+
+/// Sockets that were passed took the place of `--listen`. One address a line.
+pub fn show_passed(settings: &mut [Setting], addresses: &str) {
+    for listen in settings.iter_mut().filter(|it| it.flag == "--listen") {
+        listen.value = addresses.trim_end().replace('\n', ", ");
+        listen.source = "passed";
+    }
 }
 
 /// On the command line a comma belongs to the value, and is as secret as the rest.

@@ -47,8 +47,13 @@ fn a_passed_socket_takes_the_place_of_listen_and_stays() {
     let address = socket.local_addr().unwrap();
     // Nobody accepts it before the gateway runs.
     let mut early = Connection::open(address).unwrap();
-    let mut gateway = given(socket.try_clone().unwrap(), &[]).start();
+    let mut gateway = given(socket.try_clone().unwrap(), &[]).admin().start();
     assert_eq!(gateway.addresses, [address.to_string()]);
+    let status = gateway.status();
+    let limits = status["limits"].as_array().unwrap();
+    let listen = limits.iter().find(|limit| limit["flag"] == "--listen");
+    let listen = listen.map(|limit| (limit["value"].as_str(), limit["source"].as_str()));
+    assert_eq!(listen, Some((Some(&*address.to_string()), Some("passed"))));
     let reply = early.send(&Request::turn(r#"{"kind":"look"}"#)).unwrap();
     assert_eq!(reply.status, 200);
     gateway.wait_for_log("its address in the log", |record| {
