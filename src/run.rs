@@ -185,7 +185,8 @@ pub async fn run(
         }));
     }
     if let Some(manager) = manager {
-        tasks.spawn(manager.tell(engine.clone(), drain.clone(), accepting));
+        let drain = (drain.clone(), config.drain_timeout);
+        tasks.spawn(manager.tell(engine.clone(), drain, accepting));
     }
 
     let sources = Sources {

@@ -35,6 +35,10 @@ const FEEDS_PER_PERIOD: u32 = 3;
 /// Shortest pause between two signs of life, whatever the period.
 const FEED_EVERY_MIN: Duration = Duration::from_millis(1);
 
+/// What an end takes beyond the drain: the last answers, an engine that does not leave, and
+/// some to spare. `TimeoutStopSec=` of `kidoban.service` has as much beyond the drain's default.
+const BEYOND_THE_DRAIN: Duration = Duration::from_secs(10);
+
 /// What is wrong with what systemd, or who plays its part, has handed over.
 #[derive(Debug, thiserror::Error)]
 pub enum Unusable {
@@ -145,16 +149,21 @@ impl Manager {
     }
 
     /// Tells it all there is to tell, until it is dropped: READY at once, STATUS when the
-    /// engine's changes, STOPPING when the drain begins, and WATCHDOG while the gateway
-    /// gets on. `tasks` are those that never end before the drain.
-    pub async fn tell(self, engine: Engine, drain: Drain, tasks: Vec<AbortHandle>) {
+    /// engine's changes, STOPPING and how long that may take when the drain begins, and
+    /// WATCHDOG while the gateway gets on. `tasks` are those that never end before the drain.
+    pub async fn tell(
+        self,
+        engine: Engine,
+        (drain, longest): (Drain, Duration),
+        tasks: Vec<AbortHandle>,
+    ) {
         tokio::join!(
-            self.report(&engine, &drain),
+            self.report(&engine, &drain, longest),
             self.feed(&engine, &drain, &tasks)
         );
     }
 
-    async fn report(&self, engine: &Engine, drain: &Drain) {
+    async fn report(&self, engine: &Engine, drain: &Drain, longest: Duration) {
         let mut statuses = engine.statuses();
         let mut news = "READY=1\n";
         loop {
@@ -172,7 +181,9 @@ impl Manager {
                 _ = statuses.changed() => {}
             }
         }
-        self.send("STOPPING=1\nSTATUS=Draining").await;
+        let within = longest.saturating_add(BEYOND_THE_DRAIN).as_micros();
+        let news = format!("STOPPING=1\nEXTEND_TIMEOUT_USEC={within}\nSTATUS=Draining");
+        self.send(&news).await;
     }
 
     /// This task runs on the thread that serves, so that one that is blocked feeds nothing. Beyond that the engine's
@@ -267,6 +278,7 @@ mod tests {
     use crate::logic::queue::Order;
     use crate::settings::LogClient;
 
+    const LONGEST: Duration = Duration::from_secs(3);
     const PERIOD: Duration = Duration::from_secs(3);
 
     /// A manager with a watchdog, and systemd's end.
@@ -320,7 +332,7 @@ mod tests {
             let socket = tokio::net::UnixDatagram::from_std(socket).unwrap();
             let watchdog = Some(period);
             let manager = Manager { socket, watchdog };
-            tokio::spawn(manager.tell(supervised(), Drain::default(), Vec::new()));
+            tokio::spawn(manager.tell(supervised(), (Drain::default(), LONGEST), Vec::new()));
             sleep(period * 4).await;
             assert!(messages() > 4, "it was fed before");
             std::thread::sleep(period * 4);
@@ -337,7 +349,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn it_is_fed_three_times_in_each_period_whatever_the_engine_does() {
         let (manager, systemd) = manager();
-        tokio::spawn(manager.tell(supervised(), Drain::default(), Vec::new()));
+        tokio::spawn(manager.tell(supervised(), (Drain::default(), LONGEST), Vec::new()));
         let first = said(&systemd, PERIOD / 6).await;
         assert_eq!(first[0], "READY=1\nSTATUS=The engine is down");
         for _ in 0..10 {
@@ -350,7 +362,7 @@ mod tests {
     async fn without_a_supervisor_it_is_not_fed() {
         let (manager, systemd) = manager();
         let engine = Engine::new(1, Order::Fair, Arc::default());
-        tokio::spawn(manager.tell(engine, Drain::default(), Vec::new()));
+        tokio::spawn(manager.tell(engine, (Drain::default(), LONGEST), Vec::new()));
         let said = said(&systemd, PERIOD * 10).await;
         assert_eq!(said, ["READY=1\nSTATUS=The engine is starting"]);
     }
@@ -361,14 +373,14 @@ mod tests {
         let drain = Drain::default();
         let accepts = tokio::spawn(sleep(PERIOD));
         let tasks = vec![accepts.abort_handle()];
-        tokio::spawn(manager.tell(supervised(), drain.clone(), tasks));
+        tokio::spawn(manager.tell(supervised(), (drain.clone(), LONGEST), tasks));
         assert!(fed(&said(&systemd, PERIOD).await) >= 3);
         said(&systemd, PERIOD).await;
         assert_eq!(fed(&said(&systemd, PERIOD * 10).await), 0);
         drain.reach(Stage::Draining);
         let said = said(&systemd, PERIOD).await;
         assert!(
-            said.contains(&"STOPPING=1\nSTATUS=Draining".to_owned()),
+            said.contains(&"STOPPING=1\nEXTEND_TIMEOUT_USEC=13000000\nSTATUS=Draining".to_owned()),
             "{said:?}"
         );
         assert_eq!(fed(&said), 3);
