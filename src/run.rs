@@ -84,6 +84,7 @@ impl StartError {
     /// The process's exit code.
     pub fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
+            Self::Simulate(SimulateError::Stdout(_)) => 1,
             Self::Contradictions(_)
             | Self::Log(_)
             | Self::Simulate(_)

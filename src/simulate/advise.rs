@@ -18,6 +18,9 @@ const RATES: [&str; 16] = [
 const ONE_NOISY_IN: usize = 100;
 /// More than half of ordinary clients is no longer what the word means.
 const SHARE_MAX: f64 = 0.5;
+/// A bucket is known by what it does once it has been emptied and filled again, over and over: it
+/// had to have the time to fill so often in what was seen.
+const FILLS_MIN: u64 = 4;
 /// The stretch by which limits that stop alike are told apart.
 const MINUTE: f64 = 60e9;
 
@@ -91,10 +94,10 @@ pub struct Advice {
 }
 
 impl Advice {
-    /// Does a bucket of this limit take longer to fill than all that was seen lasted? Then it
-    /// is not known what it does to clients that stay: their first burst was all there was.
+    /// Does a bucket of this limit take longer to fill than a quarter of what was seen lasted? Then
+    /// it is not known what it does to clients that stay: their first burst was most of it.
     pub fn is_beyond_the_seen(&self, point: &Point) -> bool {
-        point.limit.fill_nanos() > self.span
+        point.limit.fill_nanos() > self.span / FILLS_MIN
     }
 }
 
@@ -337,8 +340,13 @@ mod tests {
             .partition(|point| advice.is_beyond_the_seen(point));
         assert!(!beyond.is_empty() && !seen.is_empty(), "{advice:?}");
         let best = &advice.curve[advice.best.unwrap()];
-        assert!(best.limit.fill_nanos() <= advice.span);
+        assert!(best.limit.fill_nanos() * 4 <= advice.span);
         assert!(seen.iter().all(|point| point.stopped <= best.stopped));
+
+        // Three a second for a minute: 61 at once and 2 a second would do, for a minute.
+        let steady = self::advice("every:333333334ns:180", "0");
+        let best = &steady.curve[steady.best.unwrap()];
+        assert_eq!(best.flags(), "--rate 3 --burst 1");
 
         let advice = self::advice("burst:10", "0");
         assert_eq!((advice.span, advice.best), (0, None));

@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use crate::logic::limiter::Algorithm;
-use input::{InputError, Progress};
+use input::{Input, InputError, Progress};
 use options::{Form, SimulateArgs};
 use output::figure::{self, Figure, Sketch, svg};
 use output::place::{self, PlaceError};
@@ -40,6 +40,9 @@ pub enum SimulateError {
     /// Standard input cannot be read twice, nor a pipe.
     #[error("--advise reads the log twice, and this --log can be read once: takes a plain file")]
     Once,
+    /// No moment lies between the two.
+    #[error("--since, --until: the second is not after the first, so nothing lies between them")]
+    NoTime,
     /// What is read would be written over, or what was written.
     #[error("{0} and {1} name the same file")]
     OneFile(&'static str, &'static str),
@@ -47,7 +50,7 @@ pub enum SimulateError {
     #[error(transparent)]
     Place(#[from] PlaceError),
     /// Standard output.
-    #[error("cannot write: {0}")]
+    #[error("cannot write to standard output: {0}")]
     Stdout(#[source] io::Error),
 }
 
@@ -58,6 +61,11 @@ pub enum SimulateError {
 pub fn simulate(args: &SimulateArgs, command: &str) -> Result<ExitCode, SimulateError> {
     let limit = args.limit().map_err(SimulateError::Limit)?;
     let input = args.input();
+    if let Input::Log(log) = &input
+        && log.filter.is_without_time()
+    {
+        return Err(SimulateError::NoTime);
+    }
     if args.advise().is_some() && !input.can_be_read_again() {
         return Err(SimulateError::Once);
     }

@@ -27,7 +27,7 @@ pub struct SimulateArgs {
     /// An access log, or - for standard input: Caddy's JSON, common or combined (nginx, Apache), or kidoban's own JSON; .gz too
     #[arg(long, value_name = "FILE", help_heading = "What comes")]
     log: Option<PathBuf>,
-    /// Made-up traffic: burst:10, every:100ms:46, poisson:RATE:DURATION:SEED, edge, flood, players:N:DURATION; each may start later, @9.5s; joined with +
+    /// Made-up traffic: burst:10, every:100ms:46, poisson:RATE:DURATION[:SEED], players:N:DURATION[:SEED], or as large as the limit, edge and flood; each may start later, @9.5s; joined with +
     #[arg(long, value_name = "PATTERN", help_heading = "What comes")]
     pattern: Option<Pattern>,
     /// Only of this client, a network (10.0.0.0/8) or a name. Repeatable

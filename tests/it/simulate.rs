@@ -393,6 +393,25 @@ fn is_refused(arguments: &[&str], says: &[&str]) {
     }
 }
 
+/// The system's fault, and nobody's bad option.
+#[test]
+fn a_full_disk_is_told_of_standard_output() {
+    let full = fs::OpenOptions::new()
+        .write(true)
+        .open("/dev/full")
+        .unwrap();
+    let mut command = kidoban();
+    let command = command.args(["simulate", "--pattern", "burst:10"]);
+    let ended = command
+        .stdout(full)
+        .stderr(Stdio::piped())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(1), "{said}");
+    assert!(said.contains("standard output: No space left"), "{said}");
+}
+
 #[test]
 fn bad_input_is_one_message_and_nothing_half_written() {
     let folder = tempfile::tempdir().unwrap();
@@ -412,11 +431,33 @@ fn bad_input_is_one_message_and_nothing_half_written() {
     is_refused(&["--log", &empty], &["--log ", "it is empty"]);
     is_refused(&["--log", &garbage], &["--log ", "2 lines", "no log"]);
     is_refused(&["--log", &cut], &["--log ", "cut.gz"]);
-    for network in ["192.0.2.1/33", "192.0.2.0/", "/64"] {
+    let none = [
+        "192.0.2.1/33",
+        "192.0.2.0/",
+        "/64",
+        "10.0.0",
+        "10.0.0.300",
+        "10.0.0.1:80",
+    ];
+    for network in none {
         let says = ["--client", "192.0.2.0/24"];
         is_refused(&["--log", &garbage, "--client", network], &says);
     }
     is_refused(&["--log", &garbage, "--path", "api"], &["--path", "/api/"]);
+    is_refused(
+        &[
+            "--log",
+            &garbage,
+            "--since=2026-11-30",
+            "--until=2026-11-30",
+        ],
+        &["--since, --until", "nothing lies between"],
+    );
+    is_refused(&["--log", "/no\u{1b}[31mwhere"], &["/no\\u{1b}[31mwhere"]);
+    is_refused(
+        &["--pattern", "burst"],
+        &["at character 6: `burst` goes on"],
+    );
     is_refused(&["--pattern", "burst:"], &["--pattern", "character 7"]);
     is_refused(&["--pattern", "burst:10+x"], &["--pattern", "character 10"]);
     is_refused(&["--pattern", "burst:10", "--rate", "0"], &["--rate"]);

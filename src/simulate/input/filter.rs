@@ -24,6 +24,12 @@ pub struct Filter {
 }
 
 impl Filter {
+    /// Does it end before it begins?
+    pub fn is_without_time(&self) -> bool {
+        let times = self.since.zip(self.until);
+        times.is_some_and(|(since, until)| until.0 <= since.0)
+    }
+
     /// Whether this request is looked at.
     pub fn passes(&self, at: Nanos, client: &str, path: &[u8], ipv6_prefix: u8) -> bool {
         self.since.is_none_or(|since| at >= since.0)
@@ -76,8 +82,9 @@ impl FromStr for ClientFilter {
         if let Ok(network) = text.parse() {
             return Ok(Self::In(canonical_net(network)));
         }
-        // No name has a slash in it: that was to be a network.
-        if text.is_empty() || text.contains('/') {
+        // No name looks like this: it was to be an address or a network.
+        let is_number = text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+        if is_number || text.contains(['/', ':']) {
             return Err(
                 "takes an address such as 192.0.2.1, a network such as 192.0.2.0/24, \
                         or a name as it stands in the log"

@@ -25,9 +25,15 @@ use super::time::{CommonStamps, NANOS_PER_SECOND, Stamp};
 use super::told::{BadLine, Told};
 use super::{Arrival, InputError, Progress};
 use crate::logic::bucket::Nanos;
+use crate::logic::printable::printable;
 
+/// U+FEFF in UTF-8.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// How a compressed file begins (RFC 1952, 2.3.1).
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
+/// A request so much later than all before it waits for the next one: where that is earlier
+/// again, a clock was wrong, and the rest of the log is not to be late for it.
+const LEAP: Nanos = 3_600 * NANOS_PER_SECOND;
 /// Lines between two looks at how far it is: a few milliseconds of work.
 const LINES_PER_LOOK: u64 = 16_384;
 
@@ -121,7 +127,7 @@ pub fn read(
     let file = log.file.as_deref();
     let name = || {
         file.map_or("standard input".to_owned(), |file| {
-            file.display().to_string()
+            printable(&file.display().to_string()).into_owned()
         })
     };
     let (source, size): (Box<dyn Read>, _) = match file {
@@ -190,7 +196,7 @@ fn read_from(
             });
         }
     }
-    Ok(reading.finish())
+    reading.finish()
 }
 
 /// Takes gzip off, where there is any.
@@ -206,6 +212,14 @@ fn unpacked(mut source: Counted) -> io::Result<Box<dyn Read>> {
     } else {
         Box::new(whole)
     })
+}
+
+/// What some editors put before the first line, and no format knows.
+fn without_mark(number: u64, line: &[u8]) -> &[u8] {
+    match line.strip_prefix(BYTE_ORDER_MARK) {
+        Some(rest) if number == 1 => rest,
+        Some(_) | None => line,
+    }
 }
 
 /// A source that knows how much was read of it.
@@ -228,11 +242,22 @@ struct Reading<'a> {
     format: Option<Format>,
     stamps: CommonStamps,
     told: Told,
+    /// The latest arrival so far.
+    newest: Option<Nanos>,
+    leap: Option<Leap>,
     /// Arrivals of which no more than the second is known.
     whole: u64,
     reorder: Reorder,
     spread: Spread,
     each: &'a mut dyn FnMut(Arrival),
+}
+
+/// A request that is a leap ahead, with its line for the case that nothing follows there.
+struct Leap {
+    at: Nanos,
+    whole: bool,
+    client: String,
+    line: BadLine,
 }
 
 impl<'a> Reading<'a> {
@@ -242,6 +267,8 @@ impl<'a> Reading<'a> {
             format: None,
             stamps: CommonStamps::default(),
             told: Told::new(Names::new()),
+            newest: None,
+            leap: None,
             whole: 0,
             reorder: Reorder::new(log.reorder),
             spread: Spread::new(),
@@ -251,8 +278,7 @@ impl<'a> Reading<'a> {
 
     fn line(&mut self, number: u64, line: Line<'_>) -> Result<(), Stop> {
         let line = match line {
-            Line::Whole(line) if line.trim_ascii().is_empty() => return Ok(()),
-            Line::Whole(line) => line,
+            Line::Whole(line) => without_mark(number, line),
             Line::TooLong(line) => {
                 const { assert!(LINE_BYTES_MAX == 64 * 1024, "the sentence says so") };
                 self.told.lines += 1;
@@ -261,6 +287,9 @@ impl<'a> Reading<'a> {
                 return Ok(());
             }
         };
+        if line.trim_ascii().is_empty() {
+            return Ok(());
+        }
         self.told.lines += 1;
         match self.parse(line) {
             Err(why) => self.told.bad(BadLine::new(number, line, why)),
@@ -271,7 +300,7 @@ impl<'a> Reading<'a> {
             }
             Ok(Said::Request(request)) => match fault(&request.client) {
                 Some(why) => self.told.bad(BadLine::new(number, line, why)),
-                None => self.request(&request)?,
+                None => self.request(&request, number, line)?,
             },
         }
         Ok(())
@@ -293,39 +322,65 @@ impl<'a> Reading<'a> {
         }
     }
 
-    fn request(&mut self, request: &Request<'_>) -> Result<(), Stop> {
+    fn request(&mut self, request: &Request<'_>, number: u64, line: &[u8]) -> Result<(), Stop> {
         let prefix = self.log.ipv6_prefix;
         let filter = &self.log.filter;
         if !filter.passes(request.at, &request.client, &request.path, prefix) {
             self.told.filtered += 1;
-        } else if self.reorder.is_late(request.at) {
-            self.told.late += 1;
-        } else {
-            let who = Who::read(&request.client, prefix);
-            let entry = Entry {
-                at: request.at,
-                client: self.told.names.number(who)?,
-                whole: request.whole,
-            };
-            self.told.arrivals += 1;
-            self.whole += u64::from(request.whole);
-            self.reorder.push(entry, &mut |entry| {
-                self.spread.push(entry, &mut |at, client| {
-                    (self.each)(Arrival { at, client });
-                });
-            });
+            return Ok(());
         }
+        if self.reorder.is_late(request.at) {
+            self.told.late += 1;
+            return Ok(());
+        }
+        if let Some(leap) = self.leap.take() {
+            if request.at.saturating_add(self.log.reorder) >= leap.at {
+                self.arrived(leap.at, &leap.client, leap.whole)?;
+            } else {
+                self.told.bad(leap.line);
+            }
+        }
+        let before = self.newest;
+        if before.is_none_or(|newest| request.at > newest.saturating_add(LEAP)) {
+            let why = "its time is far ahead of the lines around it";
+            self.leap = Some(Leap {
+                at: request.at,
+                whole: request.whole,
+                client: request.client.clone().into_owned(),
+                line: BadLine::new(number, line, why),
+            });
+            return Ok(());
+        }
+        self.arrived(request.at, &request.client, request.whole)
+    }
+
+    /// Not late.
+    fn arrived(&mut self, at: Nanos, client: &str, whole: bool) -> Result<(), Stop> {
+        let who = Who::read(client, self.log.ipv6_prefix);
+        let client = self.told.names.number(who)?;
+        self.newest = self.newest.max(Some(at));
+        self.told.arrivals += 1;
+        self.whole += u64::from(whole);
+        let entry = Entry { at, client, whole };
+        self.reorder.push(entry, &mut |entry| {
+            self.spread.push(entry, &mut |at, client| {
+                (self.each)(Arrival { at, client });
+            });
+        });
         Ok(())
     }
 
-    fn finish(mut self) -> Told {
+    fn finish(mut self) -> Result<Told, Stop> {
+        if let Some(leap) = self.leap.take() {
+            self.arrived(leap.at, &leap.client, leap.whole)?;
+        }
         let mut give = |at, client| (self.each)(Arrival { at, client });
         self.reorder
             .finish(&mut |entry| self.spread.push(entry, &mut give));
         self.spread.finish(&mut give);
         self.told.format = self.format;
         self.told.whole_seconds = self.whole * 2 > self.told.arrivals;
-        self.told
+        Ok(self.told)
     }
 }
 

@@ -118,7 +118,7 @@ fn nothing(told: &Told) -> String {
     }
     let notes = told.notes().join("; ");
     let lines = told.lines;
-    format!("nothing in its {lines} lines counts as a request: {notes}")
+    format!("no request is left of its {lines} lines: {notes}")
 }
 
 /// Reads all of it. `watch` hears now and then how far a log is, `each` every arrival, in

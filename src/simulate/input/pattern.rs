@@ -97,7 +97,7 @@ enum Kind {
 
 /// What is wrong with a pattern, and where.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("at character {character}, `{text}`: {why}")]
+#[error("at character {character}{}: {why}", quoted(text))]
 pub struct PatternError {
     /// Where it begins, from 1.
     pub character: usize,
@@ -105,6 +105,15 @@ pub struct PatternError {
     pub text: String,
     /// What is wrong with it, or what it takes.
     pub why: String,
+}
+
+/// Nothing where the pattern has ended already.
+fn quoted(text: &str) -> String {
+    if text.is_empty() {
+        String::new()
+    } else {
+        format!(", `{text}`")
+    }
 }
 
 impl FromStr for Pattern {

@@ -83,7 +83,8 @@ impl Told {
         }
         if self.late > 0 {
             notes.push(format!(
-                "{} came too late to be put in order and left out: try a longer --reorder",
+                "{} stood too far behind later ones to be put in order and left out: try a \
+                 longer --reorder",
                 count(self.late, "request")
             ));
         }
@@ -184,7 +185,7 @@ mod tests {
         let notes = told.notes().join("\n");
         for part in [
             "to the second",
-            "1 request came too late",
+            "1 request stood too far behind",
             "2 requests more",
             "3 lines of",
             "4 requests filtered",

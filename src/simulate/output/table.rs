@@ -158,8 +158,8 @@ fn advised(advice: &Advice) -> String {
         let span = length(advice.span);
         let _ = writeln!(
             text,
-            "\n? takes longer to fill than all that was seen lasted ({span}): what it does to \
-             those\n  who stay is not known"
+            "\n? takes longer to fill than a quarter of what was seen ({span}): what it does to those \
+             who\n  stay is not known"
         );
     }
     let Some(best) = advice.best else {

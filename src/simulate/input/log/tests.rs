@@ -211,6 +211,43 @@ fn late_lines_are_counted_and_left_out() {
     assert_eq!((arrivals.len(), told.late, told.names.len()), (2, 1, 1));
 }
 
+/// A clock that was wrong for one line makes no other late, wherever it stands.
+#[test]
+fn one_line_far_ahead_is_bad_and_a_long_silence_is_not() {
+    let ahead = line(5, "192.0.2.9", "/").replace("2026", "2200");
+    let steady: Vec<_> = (0..20).map(|n| line(n, "192.0.2.1", "/")).collect();
+    for place in [0, 1, 10, 19] {
+        let mut lines = steady.clone();
+        lines.insert(place, ahead.clone());
+        let (arrivals, told) = run(lines.concat());
+        assert_eq!((arrivals.len(), told.late), (20, 0), "at {place}");
+        assert_eq!((told.bad, told.names.len()), (1, 1), "at {place}");
+        let shown = &told.bad_shown[0];
+        assert_eq!(shown.number, place as u64 + 1);
+        assert_eq!(shown.why, "its time is far ahead of the lines around it");
+    }
+    let next_day = |second| line(second, "192.0.2.1", "/").replace("30/Nov", "01/Dec");
+    let silence = [&steady[..], &[next_day(9), next_day(2), next_day(3)]].concat();
+    let (arrivals, told) = run(silence.concat());
+    assert_eq!((arrivals.len(), told.late, told.bad), (23, 0, 0));
+    // Nobody is there to say that the last one is wrong.
+    let (arrivals, told) = run([&steady[..], &[next_day(0)]].concat().concat());
+    assert_eq!((arrivals.len(), told.bad), (21, 0));
+}
+
+#[test]
+fn a_byte_order_mark_belongs_to_nobody() {
+    let marked = format!("\u{feff}{}", common());
+    let (plain, without) = run(common());
+    for bytes in [marked.clone().into_bytes(), gzip(&marked)] {
+        let (arrivals, told) = run(bytes);
+        assert_eq!((&arrivals, told.bad), (&plain, without.bad));
+    }
+    // In the middle it is a part of the line.
+    let (_, told) = run(format!("{}{marked}", common()));
+    assert!(told.names.len() > without.names.len());
+}
+
 #[test]
 fn long_lines_and_names_are_bad() {
     let text = [
@@ -248,7 +285,7 @@ fn what_cannot_be_read_says_what_and_where() {
         ("blank", "it is empty"),
         (
             "rubbish",
-            "nothing in its 2 lines counts as a request: 2 lines could not be read: line 1: it has no [time]: a b; line 2",
+            "no request is left of its 2 lines: 2 lines could not be read: line 1: it has no [time]: a b; line 2",
         ),
         ("other", "1 line of no request"),
     ] {
