@@ -1,11 +1,12 @@
 //! The life of the gateway: bound, started, drained, ended. Each step that can fail at
 //! the start is a [`StartError`] with its exit code.
 
+mod start_error;
+
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, Write as _};
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
 use std::pin::pin;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -24,7 +25,7 @@ use crate::config::{Config, Role};
 use crate::connection::Connections;
 use crate::drain::{Asked, Drain, Signals, Stage};
 use crate::engine::orphans::Orphans;
-use crate::engine::process::{self, EngineCommand, NotRunnable};
+use crate::engine::process::{self, EngineCommand};
 use crate::engine::supervisor::{Ended, Supervisor};
 use crate::engine::{Engine, Status};
 use crate::listen::{Listener, put_in_place};
@@ -34,73 +35,17 @@ use crate::metrics::Metrics;
 use crate::request::Gateway;
 use crate::server;
 use crate::settings::ListenAt;
-use crate::simulate::SimulateError;
 use crate::static_files::{ReadError, StaticFiles};
-use crate::systemd::{Manager, Passed, Unusable};
+use crate::systemd::{Manager, Passed};
 use crate::tally::Tally;
+
+pub use start_error::StartError;
 
 /// For how long into a drain turns are still taken on connections that are open: what
 /// was sent before its sender could know of the drain has arrived by then.
 const LAST_ARRIVALS: Duration = Duration::from_millis(500);
 /// How long answers that are decided may take to go out, once the drain's time is up.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
-
-/// Why the gateway does not start.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    /// Options that contradict each other; all of them.
-    #[error("{}", .0.join("\nkidoban: "))]
-    Contradictions(Vec<String>),
-    /// No engine.
-    #[error("{0}. `kidoban demo` needs none")]
-    Engine(#[from] NotRunnable),
-    /// The engine is there, and turned out to be no program.
-    #[error("{0}. `kidoban demo` needs none")]
-    NeverRan(Ended),
-    /// The static files.
-    #[error("--static: {0}")]
-    Static(#[from] ReadError),
-    /// What systemd has passed.
-    #[error(transparent)]
-    Systemd(#[from] Unusable),
-    /// A socket.
-    #[error("cannot listen on {0}: {1}")]
-    Listen(ListenAt, io::Error),
-    /// The port file.
-    #[error("--port-file: cannot write {0:?}: {1}")]
-    PortFile(PathBuf, io::Error),
-    /// Everything else that the operating system refuses.
-    #[error("cannot {0}: {1}")]
-    System(&'static str, io::Error),
-    /// `simulate` has nothing to show.
-    #[error(transparent)]
-    Simulate(#[from] SimulateError),
-    /// `RUST_LOG`.
-    #[error("{0}")]
-    Log(String),
-}
-
-impl StartError {
-    /// The process's exit code.
-    pub fn exit_code(&self) -> ExitCode {
-        ExitCode::from(match self {
-            Self::Simulate(SimulateError::Stdout(_)) => 1,
-            Self::Contradictions(_)
-            | Self::Log(_)
-            | Self::Simulate(_)
-            | Self::Systemd(Unusable::Variable { .. }) => 2,
-            Self::Engine(NotRunnable::NotFound(..)) => 127,
-            Self::Engine(NotRunnable::NotExecutable(_)) => 126,
-            Self::NeverRan(Ended::NeverRan { code, .. }) => *code,
-            Self::NeverRan(Ended::Illegal(_))
-            | Self::Static(_)
-            | Self::Systemd(Unusable::Socket { .. })
-            | Self::Listen(..)
-            | Self::PortFile(..)
-            | Self::System(..) => 1,
-        })
-    }
-}
 
 /// What the operator is shown besides what the gateway knows itself.
 #[derive(Debug)]

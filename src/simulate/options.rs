@@ -3,6 +3,7 @@
 
 #![allow(
     clippy::doc_markdown,
+    rustdoc::broken_intra_doc_links,
     reason = "doc comments here are the text of --help"
 )]
 

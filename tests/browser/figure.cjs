@@ -170,6 +170,16 @@ async function main() {
     seen.byMouse = await look();
     await page.locator("#undo").click();
     seen.undone = await look();
+    await page.locator("#undo").click();
+    seen.tenUndone = await look();
+    for (let n = 0; n < 25 && (await page.locator("#add-ten").isEnabled()); n += 1) {
+      await page.locator("#add-ten").click();
+      await drawn(page);
+    }
+    seen.allAdded = await page.evaluate(() => ({
+      numbers: document.querySelector("#wide .arrivals .numbers").textContent,
+      why: document.getElementById("add").title,
+    }));
     await page.locator("#reset").click();
     seen.reset = await look();
     await fixed.scrollIntoViewIfNeeded();

@@ -412,25 +412,12 @@ fn a_full_disk_is_told_of_standard_output() {
     assert!(said.contains("standard output: No space left"), "{said}");
 }
 
+/// A filter that would let nothing pass is most likely a slip.
 #[test]
-fn bad_input_is_one_message_and_nothing_half_written() {
+fn filters_that_are_none_are_bad_input() {
     let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    fs::write(path("empty"), "").unwrap();
-    fs::write(path("garbage"), "no log\nat all\n").unwrap();
-    fs::write(path("cut.gz"), b"\x1f\x8b\x08\x00\x00").unwrap();
-    let (empty, garbage, cut) = (path("empty"), path("garbage"), path("cut.gz"));
-    is_refused(
-        &["--log", "/nowhere/log"],
-        &["--log /nowhere/log: ", "No such file"],
-    );
-    is_refused(
-        &["--log", folder.path().to_str().unwrap()],
-        &["--log ", "directory"],
-    );
-    is_refused(&["--log", &empty], &["--log ", "it is empty"]);
-    is_refused(&["--log", &garbage], &["--log ", "2 lines", "no log"]);
-    is_refused(&["--log", &cut], &["--log ", "cut.gz"]);
+    let garbage = folder.path().join("garbage").to_str().unwrap().to_owned();
+    fs::write(&garbage, "no log\nat all\n").unwrap();
     let none = [
         "192.0.2.1/33",
         "192.0.2.0/",
@@ -453,6 +440,27 @@ fn bad_input_is_one_message_and_nothing_half_written() {
         ],
         &["--since, --until", "nothing lies between"],
     );
+}
+
+#[test]
+fn bad_input_is_one_message_and_nothing_half_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    fs::write(path("empty"), "").unwrap();
+    fs::write(path("garbage"), "no log\nat all\n").unwrap();
+    fs::write(path("cut.gz"), b"\x1f\x8b\x08\x00\x00").unwrap();
+    let (empty, garbage, cut) = (path("empty"), path("garbage"), path("cut.gz"));
+    is_refused(
+        &["--log", "/nowhere/log"],
+        &["--log /nowhere/log: ", "No such file"],
+    );
+    is_refused(
+        &["--log", folder.path().to_str().unwrap()],
+        &["--log ", "directory"],
+    );
+    is_refused(&["--log", &empty], &["--log ", "it is empty"]);
+    is_refused(&["--log", &garbage], &["--log ", "2 lines", "no log"]);
+    is_refused(&["--log", &cut], &["--log ", "cut.gz"]);
     is_refused(&["--log", "/no\u{1b}[31mwhere"], &["/no\\u{1b}[31mwhere"]);
     is_refused(
         &["--pattern", "burst"],

@@ -242,6 +242,14 @@ fn using_the_page(seen: &Value) {
     assert_eq!(count("tenMore", "arrivals"), 31);
     assert_eq!(count("byMouse", "arrivals"), 32);
     assert_eq!(count("undone", "arrivals"), 31);
+    assert_eq!(
+        count("tenUndone", "arrivals"),
+        21,
+        "a click is undone, whatever it added"
+    );
+    let all = "220 requests, 200 of them added here";
+    assert_eq!(seen["allAdded"]["numbers"], all);
+    assert_eq!(seen["allAdded"]["why"], "200 are added: no more");
     assert_eq!(count("reset", "arrivals"), 20);
     assert_eq!(seen["reset"]["undo"], false);
     assert_eq!(seen["reset"]["marks"], seen["atFirst"]["marks"]);

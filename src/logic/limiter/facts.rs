@@ -74,7 +74,7 @@ pub(super) fn of(algorithm: Algorithm) -> Facts {
         },
         Algorithm::FixedWindowOffset => Facts {
             name: "fixed-window-offset",
-            title: "Fixed window, own edges",
+            title: "Fixed window (own edges)",
             about: "As the fixed window, but with edges at other moments for each client, so \
                 that not everybody's window ends at once.",
             level: "let in since the edge",

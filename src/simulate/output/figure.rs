@@ -9,6 +9,7 @@ use crate::simulate::run::Outcome;
 
 pub mod axis;
 mod bins;
+mod curve;
 pub(super) mod data;
 mod lanes;
 mod layout;

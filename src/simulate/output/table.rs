@@ -26,6 +26,11 @@ pub struct About<'a> {
     pub notes: &'a [String],
 }
 
+/// What the heads of the table mean.
+const MEASURES: &str =
+    "most in a window: of one client; worst second: of all together; fair: Jain's
+index of the shares of their turns that clients got, 1.00 where all are equal";
+
 /// The whole of it.
 pub fn table(about: &About, summary: &Summary, advice: Option<&Advice>) -> String {
     let mut text = head(about, summary);
@@ -34,7 +39,7 @@ pub fn table(about: &About, summary: &Summary, advice: Option<&Advice>) -> Strin
         "let in",
         "refused",
         "clients refused",
-        "most in a window",
+        "most in\u{a0}a window",
         "worst second",
         "longest wait",
         "fair",
@@ -43,7 +48,7 @@ pub fn table(about: &About, summary: &Summary, advice: Option<&Advice>) -> Strin
     for outcome in &summary.outcomes {
         table.add_row(row(outcome));
     }
-    let _ = writeln!(text, "{}\n", trimmed(&table));
+    let _ = writeln!(text, "{}\n\n{MEASURES}\n", trimmed(&table));
     for (n, outcome) in (0..).zip(&summary.outcomes) {
         let _ = writeln!(
             text,
@@ -180,7 +185,7 @@ fn plain(head: &[&str]) -> Table {
         } else {
             CellAlignment::Right
         };
-        Cell::new(word.replace(' ', "\n")).set_alignment(alignment)
+        Cell::new(word.replace(' ', "\n").replace('\u{a0}', " ")).set_alignment(alignment)
     }));
     table
 }

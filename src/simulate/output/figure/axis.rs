@@ -5,6 +5,9 @@ use std::time::{Duration, SystemTime};
 use crate::logic::bucket::Nanos;
 
 use super::Moments;
+use super::layout::Layout;
+use super::live::LABEL_LETTER_WIDTH;
+use super::words;
 
 const MICROSECOND: Nanos = 1_000;
 const MILLISECOND: Nanos = 1_000 * MICROSECOND;
@@ -59,6 +62,32 @@ pub(super) fn ticks((from, to): (Nanos, Nanos), most: u64) -> (Vec<Nanos>, Nanos
         .map_while(|n| first.checked_add(n.checked_mul(step)?))
         .take_while(|tick| *tick <= to);
     (ticks.collect(), step)
+}
+
+/// Ticks whose names leave room between them, at most so many: where they are in pixels, and
+/// what they are called.
+pub(super) fn named_ticks(layout: &Layout, moments: Moments, most: u64) -> Vec<(f64, String)> {
+    let mut named = Vec::new();
+    for most in (1..=most).rev() {
+        let (ticks, step) = ticks((layout.from, layout.to), most);
+        let name = |tick| (layout.x(tick), moment(tick, moments, step));
+        named = ticks.into_iter().map(name).collect();
+        if are_apart(&named) {
+            break;
+        }
+    }
+    named
+}
+
+fn are_apart(ticks: &[(f64, String)]) -> bool {
+    const ROOM: f64 = 8.0;
+    ticks.windows(2).all(|pair| {
+        let [(left, left_name), (right, right_name)] = pair else {
+            return true;
+        };
+        let letters = words::letters(left_name) + words::letters(right_name);
+        right - left >= letters / 2.0 * LABEL_LETTER_WIDTH + ROOM
+    })
 }
 
 /// A moment as the axis names it, where ticks are this far apart.

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::layout::{self, Layout, Size};
-use super::{Figure, Marks, lanes::Whose, live, state};
+use super::{Figure, Marks, curve, lanes::Whose, live, state};
 
 /// Whose each lane is.
 pub(in crate::simulate::output) fn lanes(figure: &Figure) -> Vec<Value> {
@@ -79,6 +79,7 @@ pub(in crate::simulate::output) fn sizes() -> Value {
         "edgesApartMin": live::EDGES_APART_MIN,
         "letterWidth": live::LETTER_WIDTH,
         "labelLetterWidth": live::LABEL_LETTER_WIDTH,
+        "notchWidth": curve::NOTCH_WIDTH,
         "bracketWidthMin": live::BRACKET_WIDTH_MIN,
         "samples": state::SAMPLES,
         "windowsMax": state::WINDOWS_MAX,

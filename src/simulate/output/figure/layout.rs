@@ -53,8 +53,8 @@ pub(in crate::simulate::output) struct Layout {
     pub(super) caption_chars: usize,
     /// Characters of a line across the picture.
     pub(super) line_chars: usize,
-    from: Nanos,
-    to: Nanos,
+    pub(super) from: Nanos,
+    pub(super) to: Nanos,
     bar_nanos: Nanos,
     /// The lanes of every row.
     pub(in crate::simulate::output) frames: Vec<Frame>,

@@ -8,6 +8,7 @@ use crate::logic::bucket::{Limit, Nanos};
 use crate::logic::limiter::Verdict;
 
 use super::axis::length;
+use super::curve;
 use super::layout::{Frame, Layout, PITCH, RADIUS, pile};
 use super::markup::{Markup, Px};
 use super::state::State;
@@ -83,7 +84,7 @@ fn curve(markup: &mut Markup, layout: &Layout, frame: &Frame, state: &State) {
             (layout.x(at), y)
         })
         .collect();
-    let points = straightened(&thinned(&points));
+    let points = curve::simplified(&points);
     let (Some(first), Some(last)) = (points.first(), points.last()) else {
         return;
     };
@@ -108,49 +109,6 @@ fn curve(markup: &mut Markup, layout: &Layout, frame: &Frame, state: &State) {
         ],
         &words::thousands(&Px(state.full).to_string()),
     );
-}
-
-/// Of the points in one column of pixels the first, the lowest, the highest and the last.
-fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
-    let mut kept = Vec::new();
-    let same_column = |a: &(f64, f64), b: &(f64, f64)| a.0.floor().total_cmp(&b.0.floor()).is_eq();
-    for column in points.chunk_by(same_column) {
-        let mut least = 0;
-        let mut most = 0;
-        for (n, point) in column.iter().enumerate() {
-            if point.1 < column[least].1 {
-                least = n;
-            }
-            if point.1 > column[most].1 {
-                most = n;
-            }
-        }
-        let mut corners = [0, least, most, column.len() - 1];
-        corners.sort_unstable();
-        for (n, corner) in corners.iter().enumerate() {
-            if n == 0 || corners[n - 1] != *corner {
-                kept.push(column[*corner]);
-            }
-        }
-    }
-    kept
-}
-
-/// Without the points that lie on the line between their neighbours.
-fn straightened(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
-    let mut kept: Vec<(f64, f64)> = Vec::new();
-    for (n, point) in points.iter().enumerate() {
-        let (Some(before), Some(after)) = (kept.last(), points.get(n + 1)) else {
-            kept.push(*point);
-            continue;
-        };
-        let (across, down) = (after.0 - before.0, after.1 - before.1);
-        let bend = (point.0 - before.0) * down - (point.1 - before.1) * across;
-        if bend.abs() > 0.1 * (across.abs() + down.abs()) {
-            kept.push(*point);
-        }
-    }
-    kept
 }
 
 /// How far back it looks, as an arrow.

@@ -336,7 +336,7 @@ impl Sketch {
                     let name = words::client(&(about.name)(*client));
                     match candidate(*client).map_or(0, |one| one.missed) {
                         0 => name,
-                        missed => format!("{name}, without its first {missed} requests"),
+                        missed => format!("{name}, from its request {} on", missed + 1),
                     }
                 }
             },

@@ -215,13 +215,12 @@ fn axis(markup: &mut Markup, layout: &Layout, figure: &Figure, top: f64, bottom:
         Size::Wide => 11,
         Size::Narrow => 6,
     };
-    let (ticks, step) = axis::ticks((figure.from, figure.to), most);
+    let ticks = axis::named_ticks(layout, figure.moments, most);
     markup.open("g", &[("class", &"axis"), ("aria-hidden", &"true")]);
-    for tick in ticks {
-        let x = Px(layout.x(tick));
+    for (x, text) in ticks {
+        let x = Px(x);
         let line = format!("M{x} {}V{}", Px(top), Px(bottom));
         markup.empty("path", &[("class", &"tick"), ("d", &line)]);
-        let text = axis::moment(tick, figure.moments, step);
         for y in [top - 5.0, bottom + 13.0] {
             markup.words("text", &[("x", &x), ("y", &Px(y))], &text);
         }

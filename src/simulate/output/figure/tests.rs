@@ -145,6 +145,56 @@ fn the_picture_says_why_the_fixed_window_lets_ten_thousand_through() {
     assert!(text.contains("from 59:59.64 to 1 h"));
 }
 
+/// Names with milliseconds are long: there are fewer of them.
+#[test]
+fn names_on_the_axis_leave_room_between_them() {
+    let start = 1_796_048_921_000 * MILLISECOND;
+    for gap in [1, 70, 700, 70_000] {
+        let asked: Vec<_> = (0..60)
+            .map(|n| one(start + n * gap * MILLISECOND, 0))
+            .collect();
+        let figure = Figure::draw(&asked, &limit("2", "2"), &about(Moments::SinceEpoch));
+        let text = svg::document(&figure);
+        let document = Document::parse(&text).unwrap();
+        let axis = document
+            .descendants()
+            .find(|node| node.attribute("class") == Some("axis"))
+            .unwrap();
+        let names = axis.children().filter(|node| node.has_tag_name("text"));
+        let above: Vec<_> = names
+            .step_by(2)
+            .map(|name| {
+                let x: f64 = name.attribute("x").unwrap().parse().unwrap();
+                (x, super::words::letters(name.text().unwrap()) * 6.0)
+            })
+            .collect();
+        assert!(above.len() >= 2, "{gap} ms: {above:?}");
+        for pair in above.windows(2) {
+            let room = pair[1].0 - pair[0].0 - f64::midpoint(pair[0].1, pair[1].1);
+            assert!(room > 2.0, "{gap} ms: {above:?}");
+        }
+    }
+}
+
+#[test]
+fn the_summary_names_one_and_counts_several() {
+    let said = |asked: &[Asked], rate: &str, burst: &str| {
+        let figure = Figure::draw(asked, &limit(rate, burst), &about(Moments::SinceStart));
+        super::words::summary(&figure)
+    };
+    let edge = said(&edge(), "10/10s", "10");
+    assert!(
+        edge.starts_with(
+            "The fewest are let in by GCRA without burst (1), the most by the fixed window (20). \
+             The fullest 10 s: 20 let in for one client by the fixed window, "
+        ),
+        "{edge}"
+    );
+    let at_once = said(&[one(0, 0); 5], "2", "2");
+    let several = "by GCRA without burst (1), the most by 9 algorithms (2).";
+    assert!(at_once.ends_with(several), "{at_once}");
+}
+
 /// Who does not see the picture hears the same.
 #[test]
 fn every_row_has_its_words() {
@@ -273,7 +323,7 @@ fn what_is_not_kept_is_counted_all_the_same() {
     assert_eq!(figure.lanes[0].whose, Whose::Everybody);
     assert_eq!(figure.lanes[1].whose, Whose::Client(3));
     assert!(
-        !figure.lanes[1].name.contains("without"),
+        !figure.lanes[1].name.contains("from its"),
         "it was there from the start"
     );
     for (row, algorithm) in figure.rows.iter().zip(Algorithm::ALL) {
@@ -343,7 +393,7 @@ fn a_client_that_comes_late_is_shown_with_what_is_missing() {
     let figure = sketch.finish(&about(Moments::SinceEpoch));
     assert_eq!(figure.lanes[1].whose, Whose::Client(99));
     let name = &figure.lanes[1].name;
-    assert!(name.ends_with("without its first 25 requests"), "{name}");
+    assert!(name.ends_with("from its request 26 on"), "{name}");
 }
 
 fn any_limit() -> impl Strategy<Value = Limit> {

@@ -59,42 +59,39 @@ pub(in crate::simulate::output) fn options(limit: &Limit) -> String {
 
 /// What is to be seen, in one or two sentences.
 pub(in crate::simulate::output) fn summary(figure: &Figure) -> String {
-    let Some(first) = figure.rows.first() else {
+    let let_in: Vec<u64> = figure.rows.iter().map(|row| row.numbers.let_in).collect();
+    let (Some(few), Some(many)) = (let_in.iter().min(), let_in.iter().max()) else {
         return String::new();
     };
-    let by = |value: fn(&Row) -> u64| {
-        let mut least = first;
-        let mut most = first;
-        for row in &figure.rows {
-            if value(row) < value(least) {
-                least = row;
-            }
-            if value(row) > value(most) {
-                most = row;
-            }
+    let by = |values: &[u64], value: u64| {
+        let rows = figure.rows.iter().zip(values);
+        let mut who = rows.filter(|(_, its)| **its == value);
+        match (who.next(), who.count()) {
+            (Some((row, _)), 0) => name(row.algorithm),
+            (_, others) => format!("{} algorithms", others + 1),
         }
-        (least, value(least), most, value(most))
     };
-    let (fewest, few, most, many) = by(|row| row.numbers.let_in);
     let mut text = if few == many {
-        format!("Every algorithm lets in {}.", count(many))
+        format!("Every algorithm lets in {}.", count(*many))
     } else {
         format!(
             "The fewest are let in by {} ({}), the most by {} ({}).",
-            name(fewest.algorithm),
-            count(few),
-            name(most.algorithm),
-            count(many)
+            by(&let_in, *few),
+            count(*few),
+            by(&let_in, *many),
+            count(*many)
         )
     };
-    let (_, _, fullest, full) = by(|row| row.numbers.worst.map_or(0, |worst| worst.count));
+    let worst = |row: &Row| row.numbers.worst.map_or(0, |worst| worst.count);
+    let in_window: Vec<u64> = figure.rows.iter().map(worst).collect();
+    let full = in_window.iter().max().copied().unwrap_or(0);
     if full > u64::from(figure.limit.burst().tickets()) {
         let _ = write!(
             text,
             " The fullest {}: {} let in for one client by {}, where the limit says {}.",
             length(figure.limit.window_nanos()),
             count(full),
-            name(fullest.algorithm),
+            by(&in_window, full),
             limit(&figure.limit)
         );
     }

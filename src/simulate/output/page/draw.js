@@ -68,23 +68,21 @@ function rowWords(title, numbers, limit) {
 
 /** What is to be seen, as words.rs says it. */
 function summaryWords(titles, all, limit) {
-  const by = (value) => {
-    let [least, most] = [0, 0];
-    all.forEach((numbers, n) => {
-      if (value(numbers) < value(all[least])) least = n;
-      if (value(numbers) > value(all[most])) most = n;
-    });
-    return [titles[least], value(all[least]), titles[most], value(all[most])];
-  };
   const name = (title) => (/^.\p{Lu}/u.test(title) ? title : `the ${title[0].toLowerCase()}${title.slice(1)}`);
-  const [fewest, few, most, many] = by((numbers) => numbers.letIn);
+  const by = (values, value) => {
+    const who = titles.filter((_, n) => values[n] === value);
+    return who.length === 1 ? name(who[0]) : `${who.length} algorithms`;
+  };
+  const letIn = all.map((numbers) => numbers.letIn);
+  const [few, many] = [Math.min(...letIn), Math.max(...letIn)];
   let words =
     few === many
       ? `Every algorithm lets in ${counted(many)}.`
-      : `The fewest are let in by ${name(fewest)} (${counted(few)}), the most by ${name(most)} (${counted(many)}).`;
-  const [, , fullest, full] = by((numbers) => numbers.worst?.count ?? 0);
+      : `The fewest are let in by ${by(letIn, few)} (${counted(few)}), the most by ${by(letIn, many)} (${counted(many)}).`;
+  const inWindow = all.map((numbers) => numbers.worst?.count ?? 0);
+  const full = Math.max(...inWindow);
   if (full > Number(limit.burst)) {
-    words += ` The fullest ${lengthOf(limit.window)}: ${counted(full)} let in for one client by ${name(fullest)}, where the limit says ${limitWords(limit)}.`;
+    words += ` The fullest ${lengthOf(limit.window)}: ${counted(full)} let in for one client by ${by(inWindow, full)}, where the limit says ${limitWords(limit)}.`;
   }
   return words;
 }
@@ -132,7 +130,7 @@ class Pen {
   curve(into, frame, state) {
     const height = frame.curveBottom - frame.curveTop;
     const all = state.curve.map(([at, level]) => [this.x(at), frame.curveBottom - (level / state.full) * height]);
-    const points = straightened(thinned(all));
+    const points = straightened(notched(thinned(all), this.sizes.notchWidth));
     if (points.length === 0) return;
     const line = points.map(([x, y], n) => `${n === 0 ? "M" : "L"}${px(x)} ${px(y)}`).join("");
     const base = px(frame.curveBottom);
@@ -313,6 +311,24 @@ function thinned(points) {
       if (n === 0 || corners[n - 1] !== corner) kept.push(points[corner]);
     });
   }
+  return kept;
+}
+
+/** With a gap where a level falls and is back at the same moment. */
+function notched(points, width) {
+  const kept = [];
+  points.forEach((point, n) => {
+    const [before, after] = [kept[kept.length - 1], points[n + 1]];
+    if (before !== undefined && after !== undefined) {
+      const isLowest = point[1] > before[1] + width && point[1] > after[1] + width;
+      const begin = point[0] - width;
+      if (isLowest && after[0] - before[0] < width) {
+        while (kept.length > 0 && kept[kept.length - 1][0] > begin) kept.pop();
+        kept.push([begin, before[1]], [begin, point[1]]);
+      }
+    }
+    kept.push(point);
+  });
   return kept;
 }
 

@@ -45,7 +45,7 @@ const rates = sorted([
 
 const state = {
   arrivals: data.arrivals === null ? null : read(data.arrivals),
-  added: [],
+  clicks: [], // of each, the requests that it added
   rate: rates.indexOf(GIVEN.count),
   burst: bursts.indexOf(data.burst),
   when: FROM + ((TO - FROM) * 3n) / 4n,
@@ -106,7 +106,8 @@ function draw() {
     root.querySelectorAll(".arrivals .live").forEach((into, n) => {
       pen.arrived(into, frames[n], state.arrivals.filter(({ client }) => holds(data.lanes[n], client)));
     });
-    root.querySelector(".arrivals .numbers").textContent = requests();
+    const added = state.clicks.length === 0 ? "" : `, ${addedSoFar()} of them added here`;
+    root.querySelector(".arrivals .numbers").textContent = requests() + added;
     root.querySelectorAll(".row").forEach((row, r) => {
       const { numbers, lanes } = rows[r];
       row.querySelector("title").textContent = rowWords(data.algorithms[r].title, numbers, limit);
@@ -118,6 +119,7 @@ function draw() {
   readings(limit, rows);
 }
 
+const addedSoFar = () => state.clicks.flat().length;
 const requests = () => `${counted(state.arrivals.length)} request${state.arrivals.length === 1 ? "" : "s"}`;
 
 /** What is said in words about the limit and the dials. */
@@ -132,8 +134,12 @@ function say(limit, rows) {
   at("rate").setAttribute("aria-valuetext", `${rateText()}, which is ${limitWords(limit)}`);
   at("burst").setAttribute("aria-valuetext", `${burstNow()}, which is ${limitWords(limit)}`);
   at("line").textContent = `kidoban ${options}`;
-  at("undo").disabled = state.added.length === 0;
-  at("reset").disabled = state.added.length === 0 && isGiven;
+  at("undo").disabled = state.clicks.length === 0;
+  at("reset").disabled = state.clicks.length === 0 && isGiven;
+  for (const button of [at("add"), at("add-ten")]) {
+    button.disabled = addedSoFar() >= ADDED_MAX;
+    button.title = button.disabled ? `${ADDED_MAX} are added: no more` : "";
+  }
 }
 
 function html(tag, words, kind) {
@@ -211,22 +217,21 @@ function soon() {
 }
 
 function insert(client, moment, many) {
-  const room = Math.min(many, ADDED_MAX - state.added.length);
-  for (let n = 0; n < room; n += 1) {
-    const one = { at: moment, client };
-    const after = state.arrivals.findIndex((other) => other.at > moment);
-    state.arrivals.splice(after === -1 ? state.arrivals.length : after, 0, one);
-    state.added.push(one);
-  }
+  const room = Math.min(many, ADDED_MAX - addedSoFar());
+  const click = Array.from({ length: room }, () => ({ at: moment, client }));
+  const after = state.arrivals.findIndex((other) => other.at > moment);
+  state.arrivals.splice(after === -1 ? state.arrivals.length : after, 0, ...click);
+  if (room > 0) state.clicks.push(click);
   const what = room === 1 ? "One request" : `${room} requests`;
   at("said").textContent = room === 0 ? "No more requests can be added." : `${what} added at ${momentWords(moment)}.`;
   soon();
 }
 
 function forget() {
-  const last = state.added.pop();
-  state.arrivals = state.arrivals.filter((one) => one !== last);
-  at("said").textContent = `The request at ${momentWords(last.at)} is gone.`;
+  const click = state.clicks.pop();
+  state.arrivals = state.arrivals.filter((one) => !click.includes(one));
+  const what = click.length === 1 ? "The request" : `The ${click.length} requests`;
+  at("said").textContent = `${what} at ${momentWords(click[0].at)} ${click.length === 1 ? "is" : "are"} gone.`;
   soon();
 }
 
@@ -312,8 +317,9 @@ function start() {
   at("add-ten").addEventListener("click", () => insert(clientOf(state.lane), state.when, 10));
   at("undo").addEventListener("click", forget);
   at("reset").addEventListener("click", () => {
-    state.arrivals = state.arrivals.filter((one) => !state.added.includes(one));
-    state.added = [];
+    const added = new Set(state.clicks.flat());
+    state.arrivals = state.arrivals.filter((one) => !added.has(one));
+    state.clicks = [];
     state.rate = rates.indexOf(GIVEN.count);
     state.burst = bursts.indexOf(data.burst);
     at("rate").value = String(state.rate);
