@@ -66,11 +66,10 @@ impl Spread {
     /// Gives out what waits, spread over its second.
     pub fn finish(&mut self, out: &mut impl FnMut(Nanos, u32)) {
         let waiting = std::mem::take(&mut self.waiting);
-        let step = NANOS_PER_SECOND / (waiting.len() as u64).max(1);
-        let mut at = self.second;
-        for client in &waiting {
-            self.give(at, *client, out);
-            at += step;
+        let lines = waiting.len() as u64;
+        for (n, client) in (0..).zip(&waiting) {
+            // Multiplied first: the fourth of six is at the half, and in the window that begins there.
+            self.give(self.second + NANOS_PER_SECOND * n / lines, *client, out);
         }
         // The same room again.
         self.waiting = waiting;
@@ -119,6 +118,12 @@ mod tests {
         let expected = [7.0, 7.25, 7.5, 7.75, 8.0, 10.0, 10.5];
         let expected = expected.map(|at| std::time::Duration::from_secs_f64(at).as_nanos());
         assert!(told.into_iter().map(u128::from).eq(expected));
+        let told = run(Spread::new(), &[(7 * SECOND, true); 6]);
+        assert_eq!(
+            told[3],
+            7 * SECOND + SECOND / 2,
+            "it begins the second half"
+        );
     }
 
     #[test]
