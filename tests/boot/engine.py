@@ -10,6 +10,7 @@ VERSION = 1
 STATE_GROW = 13
 STATE_REACH = 14
 STATE_KEEP = 15
+STATE_SLOW = 16
 # Twice MemoryMax=.
 CHUNKS_MAX = 64
 CHUNK_BYTES = 16 << 20
@@ -17,6 +18,8 @@ CADDY_ADMIN = ("127.0.0.1", 2019)
 KEPT = "/var/lib/game/turns"
 # So that there is always a turn on its way when the gateway is told to end.
 TURN_SECONDS = 0.01
+# Longer than the checks let a stop take unasked.
+SLOW_TURN_SECONDS = 6
 
 
 def reaches(address):
@@ -45,4 +48,6 @@ for line in sys.stdin.buffer:
         reply["caddy"] = reaches(CADDY_ADMIN)
     elif state == STATE_KEEP:
         reply["kept"] = keep_one_more()
+    elif state == STATE_SLOW:
+        time.sleep(SLOW_TURN_SECONDS)
     print(json.dumps(reply), flush=True)
