@@ -153,6 +153,8 @@ fn an_engine_that_cannot_be_started_any_more_is_tried_for_ever_and_comes_back() 
     let gateway = Gateway::unlimited(&options)
         .engine(&[engine.to_str().unwrap()])
         .start();
+    // Only then is the file no longer needed by the first one.
+    served(&gateway, "the first engine runs");
     let away = engine.with_extension("away");
     fs::rename(&engine, &away).unwrap();
     kill_engine(&gateway);
@@ -191,6 +193,8 @@ fn an_engine_without_its_interpreter_is_a_death() {
     let gateway = Gateway::unlimited(&options)
         .engine(&[engine.to_str().unwrap()])
         .start();
+    // Only then is the file no longer needed by the first one.
+    served(&gateway, "the first engine runs");
     let broken = engine.with_extension("broken");
     fs::write(&broken, "#!/absent/interpreter\n").unwrap();
     fs::set_permissions(&broken, fs::metadata(&engine).unwrap().permissions()).unwrap();
