@@ -1,6 +1,7 @@
 //! A fault of the gateway's own: one turn is 500, and the next one is served.
 
 use std::fmt::Write as _;
+use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use tracing::{Event, Metadata, Subscriber};
 
 use super::steady;
 use super::world::World;
+use crate::harness::outcome;
 
 /// A log that panics when it is told that the table of clients is full: a panic in the
 /// middle of the gates, which nothing else that one can ask for brings about.
@@ -55,8 +57,33 @@ impl Subscriber for Breaking {
     fn exit(&self, _: &Id) {}
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_panic_is_one_500_and_a_counted_event() {
+/// Set in the process that has this one test to itself.
+const ALONE: &str = "KIDOBAN_TEST_ALONE";
+
+/// In a process of its own. Whether anybody wants an event is remembered for all threads when it is
+/// first met; met by another test's thread, which has no log, it would never come to this one's.
+#[test]
+fn a_panic_is_one_500_and_a_counted_event() {
+    if std::env::var_os(ALONE).is_none() {
+        let itself = std::env::current_exe().unwrap();
+        let name = "in_memory::panics::a_panic_is_one_500_and_a_counted_event";
+        let ended = outcome(
+            Command::new(itself)
+                .args(["--exact", name, "--nocapture", "--test-threads=1"])
+                .env(ALONE, "1"),
+        );
+        let is_seen = ended.stdout.contains("test result: ok. 1 passed;");
+        assert!(ended.code == Some(0) && is_seen, "{ended:#?}");
+        return;
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .start_paused(true)
+        .build();
+    runtime.unwrap().block_on(a_panic_in_the_gates());
+}
+
+async fn a_panic_in_the_gates() {
     let told = Arc::default();
     let log = Breaking {
         told: Arc::clone(&told),
