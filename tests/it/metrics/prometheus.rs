@@ -3,20 +3,23 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
+use std::io::Write as _;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::thread;
 
 use serde_json::{Value, json};
 
 use super::table;
 use crate::harness::{Gateway, outcome, peer, until};
 
-/// A Prometheus of its own; killed when dropped.
+/// A Prometheus of its own; killed when dropped, and what it said last is told if the test fails.
 struct Prometheus {
     child: Child,
     curl: PathBuf,
     address: SocketAddr,
+    log: PathBuf,
 }
 
 impl Prometheus {
@@ -33,6 +36,7 @@ impl Prometheus {
         // It does not tell which port it was given.
         let address = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = address.local_addr().unwrap();
+        let log = folder.join("log");
         let child = Command::new(program)
             .arg(format!("--config.file={}", config.display()))
             .arg(format!(
@@ -41,13 +45,14 @@ impl Prometheus {
             ))
             .arg(format!("--web.listen-address={address}"))
             .stdout(Stdio::null())
-            .stderr(File::create(folder.join("log")).unwrap())
+            .stderr(File::create(&log).unwrap())
             .spawn()
             .unwrap();
         Self {
             child,
             curl,
             address,
+            log,
         }
     }
 
@@ -68,6 +73,15 @@ impl Drop for Prometheus {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+        if thread::panicking() {
+            let log = fs::read_to_string(&self.log).unwrap_or_default();
+            let tail: Vec<_> = log.lines().rev().take(20).collect();
+            let mut stderr = std::io::stderr().lock();
+            let _ = writeln!(stderr, "--- Prometheus's last log lines ---");
+            for line in tail.iter().rev() {
+                let _ = writeln!(stderr, "{line}");
+            }
+        }
     }
 }
 
@@ -95,8 +109,12 @@ fn prometheus_reads_all_of_it() {
     );
 
     // Every metric, with its type, its help, and its unit: only OpenMetrics tells units.
-    let told = prometheus.ask("targets/metadata", "match_target={job=\"kidoban\"}");
-    let told = told.expect("it tells what it read");
+    let told = until("it tells what it read", || {
+        let told = prometheus.ask("targets/metadata", "match_target={job=\"kidoban\"}")?;
+        told.as_array()
+            .is_some_and(|all| !all.is_empty())
+            .then_some(told)
+    });
     let word = |metric: &Value, name: &str| metric[name].as_str().unwrap().to_owned();
     let told = told.as_array().unwrap().iter().map(|metric| {
         assert!(word(metric, "help").ends_with('.'), "{metric}");
@@ -117,10 +135,14 @@ fn prometheus_reads_all_of_it() {
     assert_eq!(told, expected.collect());
 
     let value = |query: &str| {
-        let found = prometheus.ask("query", &format!("query={query}")).unwrap();
-        let found = found["result"].as_array().unwrap();
-        let values = found.iter().map(|series| series["value"][1].clone());
-        values.collect::<Vec<_>>()
+        // A scrape may be told of before its values can be asked for.
+        until(query, || {
+            let found = prometheus.ask("query", &format!("query={query}"))?;
+            let found = found["result"].as_array().unwrap();
+            let values = found.iter().map(|series| series["value"][1].clone());
+            let values: Vec<_> = values.collect();
+            (!values.is_empty()).then_some(values)
+        })
     };
     for (query, expected) in [
         (r#"kidoban_turns_total{outcome="ok"}"#, "1"),
