@@ -37,7 +37,7 @@ const FEED_EVERY_MIN: Duration = Duration::from_millis(1);
 
 /// What an end takes beyond the drain: the last answers, an engine that does not leave, and
 /// some to spare. `TimeoutStopSec=` of `kidoban.service` has as much beyond the drain's default.
-const BEYOND_THE_DRAIN: Duration = Duration::from_secs(10);
+pub const BEYOND_THE_DRAIN: Duration = Duration::from_secs(10);
 
 /// What is wrong with what systemd, or who plays its part, has handed over.
 #[derive(Debug, thiserror::Error)]
