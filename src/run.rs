@@ -131,8 +131,8 @@ pub async fn run(
         }));
     }
     if let Some(manager) = manager {
-        let drain = (drain.clone(), config.drain_timeout);
-        tasks.spawn(manager.tell(engine.clone(), drain, accepting));
+        let longest = config.drain_timeout;
+        tasks.spawn(manager.tell(engine.clone(), drain.clone(), longest, accepting));
     }
 
     let sources = Sources {

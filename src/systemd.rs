@@ -154,7 +154,8 @@ impl Manager {
     pub async fn tell(
         self,
         engine: Engine,
-        (drain, longest): (Drain, Duration),
+        drain: Drain,
+        longest: Duration,
         tasks: Vec<AbortHandle>,
     ) {
         tokio::join!(
@@ -332,7 +333,7 @@ mod tests {
             let socket = tokio::net::UnixDatagram::from_std(socket).unwrap();
             let watchdog = Some(period);
             let manager = Manager { socket, watchdog };
-            tokio::spawn(manager.tell(supervised(), (Drain::default(), LONGEST), Vec::new()));
+            tokio::spawn(manager.tell(supervised(), Drain::default(), LONGEST, Vec::new()));
             sleep(period * 4).await;
             assert!(messages() > 4, "it was fed before");
             std::thread::sleep(period * 4);
@@ -349,7 +350,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn it_is_fed_three_times_in_each_period_whatever_the_engine_does() {
         let (manager, systemd) = manager();
-        tokio::spawn(manager.tell(supervised(), (Drain::default(), LONGEST), Vec::new()));
+        tokio::spawn(manager.tell(supervised(), Drain::default(), LONGEST, Vec::new()));
         let first = said(&systemd, PERIOD / 6).await;
         assert_eq!(first[0], "READY=1\nSTATUS=The engine is down");
         for _ in 0..10 {
@@ -362,7 +363,7 @@ mod tests {
     async fn without_a_supervisor_it_is_not_fed() {
         let (manager, systemd) = manager();
         let engine = Engine::new(1, Order::Fair, Arc::default());
-        tokio::spawn(manager.tell(engine, (Drain::default(), LONGEST), Vec::new()));
+        tokio::spawn(manager.tell(engine, Drain::default(), LONGEST, Vec::new()));
         let said = said(&systemd, PERIOD * 10).await;
         assert_eq!(said, ["READY=1\nSTATUS=The engine is starting"]);
     }
@@ -373,7 +374,7 @@ mod tests {
         let drain = Drain::default();
         let accepts = tokio::spawn(sleep(PERIOD));
         let tasks = vec![accepts.abort_handle()];
-        tokio::spawn(manager.tell(supervised(), (drain.clone(), LONGEST), tasks));
+        tokio::spawn(manager.tell(supervised(), drain.clone(), LONGEST, tasks));
         assert!(fed(&said(&systemd, PERIOD).await) >= 3);
         said(&systemd, PERIOD).await;
         assert_eq!(fed(&said(&systemd, PERIOD * 10).await), 0);

@@ -20,7 +20,7 @@ const ONE_NOISY_IN: usize = 100;
 const SHARE_MAX: f64 = 0.5;
 /// A bucket is known by what it does once it has been emptied and filled again, over and over: it
 /// had to have the time to fill so often in what was seen.
-const FILLS_MIN: u64 = 4;
+pub const FILLS_MIN: u64 = 4;
 /// The stretch by which limits that stop alike are told apart.
 const MINUTE: f64 = 60e9;
 

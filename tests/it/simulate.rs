@@ -351,6 +351,32 @@ fn an_advice_can_be_pasted() {
     );
 }
 
+/// A limit that was not seen to refill is marked, and none such is advised.
+#[test]
+fn what_was_too_short_to_tell_is_not_advised() {
+    let table = |pattern: &str| {
+        let table = output(&["simulate", pattern, "--advise=0"]).stdout;
+        String::from_utf8(table).unwrap()
+    };
+    let short = table("--pattern=burst:10");
+    for part in [
+        "\n?  1/min     10",
+        "? takes longer to fill than a quarter of what was seen (0 s)",
+        "None of them is advised",
+    ] {
+        assert!(short.contains(part), "{part}: {short}");
+    }
+    assert!(!short.contains("After kidoban"), "{short}");
+    let told = played("burst:10", &["--advise=0"]);
+    assert_eq!(told["advice"]["flags"], Value::Null);
+    assert_eq!(told["advice"]["curve"][0]["beyond_the_seen"], true);
+    let long = table("--pattern=every:1s:100");
+    assert!(
+        long.ends_with("After kidoban:\n\n  --rate 1 --burst 1\n"),
+        "{long}"
+    );
+}
+
 /// The README's pictures are what its commands draw.
 #[test]
 fn the_gallery_is_drawn_by_its_commands() {
@@ -418,6 +444,10 @@ fn filters_that_are_none_are_bad_input() {
     let folder = tempfile::tempdir().unwrap();
     let garbage = folder.path().join("garbage").to_str().unwrap().to_owned();
     fs::write(&garbage, "no log\nat all\n").unwrap();
+    for name in ["unix:", "42", "a:b", "host.example"] {
+        let says = ["no request is left"];
+        is_refused(&["--log", &garbage, "--client", name], &says);
+    }
     let none = [
         "192.0.2.1/33",
         "192.0.2.0/",

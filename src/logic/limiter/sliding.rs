@@ -85,8 +85,13 @@ impl Limiter for Log {
     fn look(&self, client: u32, now: Nanos) -> Look {
         let now = now.min(MOMENT_MAX);
         let mut count = self.counts.get(client);
+        // Looked at after a long silence, they are not walked through.
+        let newest = self.remembered.back().copied();
+        if newest.is_none_or(|turn| self.has_expired(turn, now)) {
+            count = 0;
+        }
         for turn in &self.remembered {
-            if !self.has_expired(*turn, now) {
+            if count == 0 || !self.has_expired(*turn, now) {
                 break;
             }
             if turn.client == client {

@@ -82,9 +82,12 @@ impl FromStr for ClientFilter {
         if let Ok(network) = text.parse() {
             return Ok(Self::In(canonical_net(network)));
         }
-        // No name looks like this: it was to be an address or a network.
-        let is_number = text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
-        if is_number || text.contains(['/', ':']) {
+        // It was to be an address or a network. Names are left as they are: `unix:`, `42`.
+        let is_dotted = text.bytes().all(|b| b.is_ascii_digit() || b == b'.') && text.contains('.');
+        let has_port = text.rsplit_once(':').is_some_and(|(host, port)| {
+            hop(host).is_some() && !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit())
+        });
+        if text.is_empty() || text.contains('/') || is_dotted || has_port {
             return Err(
                 "takes an address such as 192.0.2.1, a network such as 192.0.2.0/24, \
                         or a name as it stands in the log"

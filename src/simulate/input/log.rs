@@ -31,8 +31,9 @@ use crate::logic::printable::printable;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// How a compressed file begins (RFC 1952, 2.3.1).
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
-/// A request so much later than all before it waits for the next one: where that is earlier
-/// again, a clock was wrong, and the rest of the log is not to be late for it.
+/// A request so much later than all before it, or the first of all, waits for the next one:
+/// where that is as much earlier again, a clock was wrong, and the rest of the log is not to
+/// be late for it.
 const LEAP: Nanos = 3_600 * NANOS_PER_SECOND;
 /// Lines between two looks at how far it is: a few milliseconds of work.
 const LINES_PER_LOOK: u64 = 16_384;
@@ -329,16 +330,17 @@ impl<'a> Reading<'a> {
             self.told.filtered += 1;
             return Ok(());
         }
+        if let Some(leap) = self.leap.take() {
+            let ahead = leap.at.saturating_sub(request.at);
+            if ahead > LEAP.max(self.log.reorder) {
+                self.told.bad(leap.line);
+            } else {
+                self.arrived(leap.at, &leap.client, leap.whole)?;
+            }
+        }
         if self.reorder.is_late(request.at) {
             self.told.late += 1;
             return Ok(());
-        }
-        if let Some(leap) = self.leap.take() {
-            if request.at.saturating_add(self.log.reorder) >= leap.at {
-                self.arrived(leap.at, &leap.client, leap.whole)?;
-            } else {
-                self.told.bad(leap.line);
-            }
         }
         let before = self.newest;
         if before.is_none_or(|newest| request.at > newest.saturating_add(LEAP)) {

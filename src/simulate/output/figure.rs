@@ -24,6 +24,7 @@ pub(super) mod words;
 
 pub use crate::simulate::input::Moments;
 pub use bins::Bar;
+pub(super) use sketch::RERUN_MAX;
 pub use sketch::Sketch;
 pub use state::{State, Window};
 pub use story::{Numbers, Worst};

@@ -46,6 +46,7 @@ struct Limit {
     burst: u32,
     refused_ordinary_clients: usize,
     stopped_turns: u64,
+    beyond_the_seen: bool,
 }
 
 impl<'a> From<&'a Outcome> for One<'a> {
@@ -72,6 +73,7 @@ impl From<&Advice> for Advised {
             burst: point.limit.burst().tickets(),
             refused_ordinary_clients: point.refused_ordinary,
             stopped_turns: point.stopped,
+            beyond_the_seen: advice.is_beyond_the_seen(point),
         };
         Self {
             share: advice.share.of_one(),

@@ -9,7 +9,7 @@ use crate::logic::bucket::Nanos;
 use crate::logic::limiter::Algorithm;
 
 use super::figure::svg::{self, STYLE};
-use super::figure::{Asked, Figure, Moments, Size, data, words};
+use super::figure::{Asked, Figure, Moments, RERUN_MAX, Size, data, words};
 
 /// The page as a file. `nonce` marks our own style and script: whatever else might get into
 /// the file does not run. Letters and digits only, and another one for each file.
@@ -21,6 +21,8 @@ pub fn document(figure: &Figure, nonce: &str) -> String {
     let heading = escaped(&words::heading(figure));
     let wide = svg::part(figure, Size::Wide);
     let narrow = svg::part(figure, Size::Narrow);
+    let readings = include_str!("page/readings.html");
+    let readings = readings.replace("RERUN_MAX", &words::count(RERUN_MAX as u64));
     [
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n",
         "<meta http-equiv=\"content-security-policy\" content=\"",
@@ -50,7 +52,7 @@ pub fn document(figure: &Figure, nonce: &str) -> String {
         &wide,
         &narrow,
         "</div>\n",
-        include_str!("page/readings.html"),
+        &readings,
         &promises(),
         "</main>\n<script type=\"application/json\" id=\"data\">",
         &in_script(&contents(figure)),
@@ -81,12 +83,15 @@ fn promises() -> String {
             cells.concat()
         )
     };
-    [
-        include_str!("page/promises.html"),
-        &Algorithm::ALL.map(row).concat(),
-        "</tbody>\n</table>\n</div>\n</details>\n",
-    ]
-    .concat()
+    format!(
+        "<details id=\"promises\">\n\
+         <summary>What each promises, what it keeps, and where it comes from</summary>\n\
+         <div class=\"scroll\">\n<table>\n<thead><tr><th scope=\"col\">Algorithm</th>\
+         <th scope=\"col\">At most in any window</th><th scope=\"col\">Kept of each client</th>\
+         <th scope=\"col\">Source</th></tr></thead>\n<tbody>\n{}</tbody>\n</table>\n</div>\n\
+         </details>\n",
+        Algorithm::ALL.map(row).concat()
+    )
 }
 
 fn escaped(text: &str) -> String {

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use comfy_table::{Cell, CellAlignment, Table, presets};
 
 use crate::logic::bucket::{Limit, Nanos};
-use crate::simulate::advise::Advice;
+use crate::simulate::advise::{Advice, FILLS_MIN};
 use crate::simulate::output::figure::axis::length;
 use crate::simulate::output::figure::words::{count, counted};
 use crate::simulate::preset::Preset;
@@ -160,6 +160,7 @@ fn advised(advice: &Advice) -> String {
     }
     let _ = writeln!(text, "{}", trimmed(&table));
     if is_any_beyond {
+        const { assert!(FILLS_MIN == 4, "the sentence says so") };
         let span = length(advice.span);
         let _ = writeln!(
             text,

@@ -235,6 +235,19 @@ fn one_line_far_ahead_is_bad_and_a_long_silence_is_not() {
     assert_eq!((arrivals.len(), told.bad), (21, 0));
 }
 
+/// A log that begins with its latest line has no wrong clock: its other lines are late.
+#[test]
+fn a_log_in_reverse_order_is_late_and_not_bad() {
+    let lines: Vec<_> = (0..6)
+        .rev()
+        .map(|n| line(n * 10, "192.0.2.1", "/"))
+        .collect();
+    let reorder = 5 * SECOND;
+    let (arrivals, told) = run_log(lines.concat(), &Log { reorder, ..log() });
+    assert_eq!((arrivals.len(), told.late, told.bad), (1, 5, 0));
+    assert!(told.notes().join(" ").contains("--reorder"));
+}
+
 #[test]
 fn a_byte_order_mark_belongs_to_nobody() {
     let marked = format!("\u{feff}{}", common());
@@ -318,6 +331,23 @@ fn how_far_it_is_told() {
 }
 
 proptest! {
+    /// Whatever the order and the leaps, what goes out is in order and every line is counted.
+    #[test]
+    fn leaps_and_disorder_end_in_order(
+        seconds in prop::collection::vec(prop_oneof![0u64..9_000, 80_000u64..90_000], 1..60),
+        reorder in prop_oneof![Just(5 * SECOND), Just(7_200 * SECOND)],
+    ) {
+        let said = |second: &u64| {
+            let (hour, minute) = (second / 3_600, second / 60 % 60);
+            let time = format!("30/Nov/2026:{hour:02}:{minute:02}:{:02} +0000", second % 60);
+            format!("192.0.2.1 - - [{time}] \"GET / HTTP/1.1\" 200 5\n")
+        };
+        let seconds = seconds.iter().map(|second| second % 86_400);
+        let lines: String = seconds.map(|second| said(&second)).collect();
+        let (_, told) = run_log(lines, &Log { reorder, ..log() });
+        prop_assert!(told.arrivals > 0);
+    }
+
     /// Any bytes: every line is counted once, and what goes out is in order (see `run`).
     #[test]
     fn any_bytes_are_read_to_their_end(

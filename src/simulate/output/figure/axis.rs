@@ -5,8 +5,7 @@ use std::time::{Duration, SystemTime};
 use crate::logic::bucket::Nanos;
 
 use super::Moments;
-use super::layout::Layout;
-use super::live::LABEL_LETTER_WIDTH;
+use super::layout::{LABEL_LETTER_WIDTH, Layout};
 use super::words;
 
 const MICROSECOND: Nanos = 1_000;
@@ -129,13 +128,13 @@ pub(super) fn full_moment(at: Nanos, moments: Moments) -> String {
 /// As a length where that says all of it, else as on a stopwatch: `59:59.64`, `1:00:00.1`,
 /// `2 d 1:00:05`. Cut off, not rounded, to the millisecond.
 fn since_start(at: Nanos) -> String {
-    let second_unit = match at {
+    let smaller_unit = match at {
         ..MINUTE => return length(at),
         MINUTE..HOUR => SECOND,
         HOUR..DAY => MINUTE,
         DAY.. => HOUR,
     };
-    if at.is_multiple_of(second_unit) {
+    if at.is_multiple_of(smaller_unit) {
         return length(at);
     }
     let (days, hours) = (at / DAY, at % DAY / HOUR);

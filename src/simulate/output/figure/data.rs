@@ -78,7 +78,7 @@ pub(in crate::simulate::output) fn sizes() -> Value {
         "barHeightMin": live::BAR_HEIGHT_MIN,
         "edgesApartMin": live::EDGES_APART_MIN,
         "letterWidth": live::LETTER_WIDTH,
-        "labelLetterWidth": live::LABEL_LETTER_WIDTH,
+        "labelLetterWidth": layout::LABEL_LETTER_WIDTH,
         "notchWidth": curve::NOTCH_WIDTH,
         "bracketWidthMin": live::BRACKET_WIDTH_MIN,
         "samples": state::SAMPLES,

@@ -27,6 +27,8 @@ const CURVE_GAP_OTHER: f64 = 5.0;
 const CURVE_HEIGHT: f64 = 26.0;
 const LABELS_HEIGHT: f64 = 15.0;
 const LANE_GAP: f64 = 5.0;
+/// A letter of the words on a line, about.
+pub(super) const LABEL_LETTER_WIDTH: f64 = 5.6;
 /// A letter of a lane's name, about.
 const NAME_LETTER_WIDTH: f64 = 6.8;
 

@@ -8,7 +8,7 @@ use crate::logic::bucket::Nanos;
 use crate::logic::limiter::{Algorithm, Look};
 
 use super::bins;
-use super::state::{State, WINDOWS_MAX, has_edges, windows};
+use super::state::{State, WINDOWS_MAX, counts_from_zero, edges, windows};
 
 /// One client under one algorithm.
 #[derive(Clone, Debug)]
@@ -86,7 +86,7 @@ impl Levels {
     /// So many were let in, and then it stood like this. One window more than can be drawn is
     /// kept, to know that they are too many.
     pub(super) fn count(&mut self, look: Look, let_in: u64) {
-        let Some(edges) = look.window.filter(|_| has_edges(self.algorithm)) else {
+        let Some(edges) = edges(self.algorithm, look) else {
             return;
         };
         if self.windows.len() <= WINDOWS_MAX || self.windows.contains_key(&edges) {
@@ -116,7 +116,7 @@ impl Levels {
             curve: curve.chain(end).collect(),
             full: self.full,
             windows: windows(&self.windows),
-            counts_from_zero: self.algorithm != Algorithm::SlidingWindow,
+            counts_from_zero: counts_from_zero(self.algorithm),
             looks_back_at: None,
         }
     }

@@ -9,7 +9,7 @@ use crate::logic::limiter::Verdict;
 
 use super::axis::length;
 use super::curve;
-use super::layout::{Frame, Layout, PITCH, RADIUS, pile};
+use super::layout::{Frame, LABEL_LETTER_WIDTH, Layout, PITCH, RADIUS, pile};
 use super::markup::{Markup, Px};
 use super::state::State;
 use super::story::{Numbers, Worst};
@@ -20,8 +20,6 @@ use super::{Bar, Dot, Drawn, Marks};
 pub(super) const EDGES_APART_MIN: f64 = 4.0;
 /// A letter of the bracket's words, about.
 pub(super) const LETTER_WIDTH: f64 = 6.3;
-/// A letter of the words on a line, about.
-pub(super) const LABEL_LETTER_WIDTH: f64 = 5.6;
 /// What is counted is seen, however little it is.
 pub(super) const BAR_HEIGHT_MIN: f64 = 1.5;
 /// A bracket is never narrower, so that it can be seen.

@@ -298,9 +298,7 @@ impl Sketch {
         let noisiest = self.candidates.iter().map(|one| one.client).collect();
         let whose = lanes::bars_for(noisiest);
         let (from, to) = lanes::bars_view(self.first, self.last);
-        for candidate in 0..self.candidates.len() {
-            self.look_at(candidate, to);
-        }
+        self.pass_bars(to);
         let candidate = |client: u32| self.candidates.iter().find(|one| one.client == client);
         let bars = |lane: &Whose, n: usize| match lane {
             Whose::Everybody | Whose::AllBut(_) => self.everybody[n].clone(),

@@ -100,7 +100,7 @@ pub(super) fn follow(
             .map(|(at, look)| (at, look.level))
             .collect(),
         windows: windows(&seen.windows),
-        counts_from_zero: algorithm != Algorithm::SlidingWindow,
+        counts_from_zero: counts_from_zero(algorithm),
         looks_back_at,
     }
 }
@@ -110,9 +110,15 @@ fn just_before_and_at(moment: Nanos) -> [Nanos; 2] {
     [moment.saturating_sub(1), moment]
 }
 
-/// The sliding log's window moves with every moment: it has no edges to be drawn.
-pub(super) fn has_edges(algorithm: Algorithm) -> bool {
-    algorithm != Algorithm::SlidingLog
+/// The edges to be drawn of the window that counts. The sliding log's moves with every moment:
+/// it has none.
+pub(super) fn edges(algorithm: Algorithm, look: Look) -> Option<(Nanos, Nanos)> {
+    look.window.filter(|_| algorithm != Algorithm::SlidingLog)
+}
+
+/// Does each of its windows begin with nothing?
+pub(super) fn counts_from_zero(algorithm: Algorithm) -> bool {
+    algorithm != Algorithm::SlidingWindow
 }
 
 pub(super) fn windows(seen: &BTreeMap<(Nanos, Nanos), u64>) -> Vec<Window> {
@@ -144,7 +150,6 @@ fn sweep(
         first_refused: None,
         first_refused_in_view: None,
     };
-    let has_edges = has_edges(algorithm);
     let mut arrivals = asked.iter().map(|one| one.at).peekable();
     let ends = [None];
     for moment in moments.iter().copied().map(Some).chain(ends) {
@@ -165,14 +170,14 @@ fn sweep(
                 }
             };
             seen.served.push(served);
-            if let Some(edges) = after.window.filter(|_| has_edges) {
+            if let Some(edges) = edges(algorithm, after) {
                 *seen.windows.entry(edges).or_default() += 1;
             }
         }
         if let Some(moment) = moment {
             let look = limiter.look(client, moment);
             seen.looks.push((moment, look));
-            if let Some(edges) = look.window.filter(|_| has_edges) {
+            if let Some(edges) = edges(algorithm, look) {
                 seen.windows.entry(edges).or_default();
             }
         }

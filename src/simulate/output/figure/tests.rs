@@ -1,6 +1,8 @@
 //! The picture against what it is made of: well-formed, whole, and as many marks as there are
 //! verdicts.
 
+use std::time::Duration;
+
 use proptest::prelude::*;
 use roxmltree::{Document, Node};
 
@@ -283,6 +285,47 @@ fn many_arrivals_are_bars_that_hold_them_all() {
         assert_eq!((marks(node, "in"), marks(node, "no")), (0, 0));
         assert_eq!(marks(node, "bar-no"), 4);
     }
+}
+
+/// Bursts with hours of silence between them, of a client that comes after others: the curve
+/// follows it through the silence, and windows are counted.
+#[test]
+fn a_large_log_shows_the_state_through_a_silence() {
+    let limit = limit("3600/h", "3600");
+    let mut sketch = Sketch::new(&limit);
+    let hour = 3_600 * SECOND;
+    let run: Vec<(Nanos, u64)> = vec![(0, 9_000), (4 * hour, 2_000), (7 * hour, 12_000)];
+    for (start, turns) in &run {
+        for n in 0..*turns {
+            sketch.add(start + n * MILLISECOND, 7);
+        }
+    }
+    let figure = sketch.finish(&about(Moments::SinceStart));
+    let state = |algorithm| {
+        let row = figure.rows.iter().find(|row| row.algorithm == algorithm);
+        row.unwrap().drawn[0].state.clone().unwrap()
+    };
+    let level_at = |state: &State, at: Nanos| {
+        let next = state.curve.iter().position(|point| point.0 >= at).unwrap();
+        let (after, before) = (state.curve[next], state.curve[next.saturating_sub(1)]);
+        let seconds = |from: Nanos, to: Nanos| Duration::from_nanos(to - from).as_secs_f64();
+        let share = seconds(before.0, at) / seconds(before.0, after.0).max(1e-9);
+        before.1 + (after.1 - before.1) * share
+    };
+    let bucket = state(Algorithm::TokenBucket);
+    assert!((bucket.curve[0].1 - 3_600.0).abs() < 1.0, "it begins full");
+    for (halves, expected) in [(1, 1_800.0), (4, 3_600.0), (9, 3_400.0), (12, 3_600.0)] {
+        let level = level_at(&bucket, halves * hour / 2);
+        let is_near = (level - expected).abs() < 150.0;
+        assert!(is_near, "after {halves} half hours: {level}");
+    }
+    let last = bucket.curve[bucket.curve.len() - 1];
+    assert_eq!(last.0, figure.to);
+    let fixed = state(Algorithm::FixedWindow);
+    let counted: Vec<_> = fixed.windows.iter().map(|window| window.let_in).collect();
+    assert_eq!(counted, [3_600, 0, 0, 0, 2_000, 0, 0, 3_600]);
+    let log = state(Algorithm::SlidingLog);
+    assert!(level_at(&log, 3 * hour).abs() < 1.0, "all expired");
 }
 
 /// 46 at once cannot be counted as dots.

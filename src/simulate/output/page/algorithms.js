@@ -10,7 +10,7 @@ const later = (a, b) => (a > b ? a : b);
 const above = (a, b) => (a > b ? a - b : 0n); // a - b, and never below 0
 const inTurns = (stretch, interval) => Number(stretch) / Number(interval);
 
-/** What a rate such as `2`, `30/min` or `10/10s` is: a count, and the window it is for. */
+/** What a rate such as `2`, `30/min` or `10/10s` is: a count, and the time it comes in. */
 function rateOf(given) {
   const [, count, many, unit] = /^([0-9.]+)(?:\/([0-9]*)([a-z]+))?$/.exec(given.trim());
   const seconds = { s: 1, sec: 1, m: 60, min: 60, h: 3600, d: 86400 }[unit ?? "s"];

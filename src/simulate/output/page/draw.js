@@ -41,8 +41,8 @@ function lengthOf(nanos) {
 /** A moment since the start: see axis.rs. */
 function sinceStart(at) {
   const [second, minute, hour, day] = [1_000_000_000n, 60_000_000_000n, 3_600_000_000_000n, 86_400_000_000_000n];
-  const secondUnit = at < hour ? second : at < day ? minute : hour;
-  if (at < minute || at % secondUnit === 0n) return lengthOf(at);
+  const smallerUnit = at < hour ? second : at < day ? minute : hour;
+  if (at < minute || at % smallerUnit === 0n) return lengthOf(at);
   const two = (number) => String(number).padStart(2, "0");
   const [days, hours, minutes] = [at / day, (at % day) / hour, (at % hour) / minute];
   const seconds = two((at % minute) / second);

@@ -49,6 +49,25 @@ fn the_page_loads_nothing() {
 }
 
 #[test]
+fn each_algorithm_says_what_it_promises_and_keeps() {
+    let text = page("kidoban simulate", &two_clients());
+    let (_, table) = text.split_once("<details id=\"promises\">").unwrap();
+    let (table, _) = table.split_once("</details>").unwrap();
+    assert_eq!(table.matches("<th scope=\"row\">").count(), 10);
+    for algorithm in Algorithm::ALL {
+        for said in [
+            algorithm.title(),
+            &algorithm.guarantee().to_string(),
+            &algorithm.state().to_string(),
+            &escaped(algorithm.source()),
+        ] {
+            assert!(table.contains(said), "{said}: {table}");
+        }
+    }
+    assert!(text.contains("a page with dials takes at most 5,000."));
+}
+
+#[test]
 fn nothing_from_outside_becomes_a_part_of_it() {
     let text = page("kidoban </title><script>1</script> \"&", &two_clients());
     assert!(!text.contains("<script>1"));
