@@ -3,7 +3,6 @@
 
 mod start_error;
 
-use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, Write as _};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -283,21 +282,22 @@ async fn listen(
         }
     }
     let limits = &config.connections;
-    let mut addresses = String::new();
+    let mut addresses = Vec::new();
     for listener in &listeners {
         listener
             .bound_unsent(limits.kernel_bytes(), limits.write_timeout)
             .map_err(|error| StartError::System("bound a socket's buffer", error))?;
         let address = listener.address();
         info!(%address, "listening");
-        let _ = writeln!(addresses, "{address}");
+        addresses.push(address.to_string());
     }
     if were_passed {
         show_passed(settings, &addresses);
     }
     if let Some(path) = &config.port_file {
         // Whoever waits for the file finds it whole.
-        put_in_place(path, |beside| fs::write(beside, &addresses))
+        let lines = addresses.join("\n") + "\n";
+        put_in_place(path, |beside| fs::write(beside, &lines))
             .map_err(|error| StartError::PortFile(path.clone(), error))?;
     }
     Ok(listeners)

@@ -66,10 +66,10 @@ pub fn effective_settings(command: &Command, matches: &ArgMatches) -> Vec<Settin
     settings
 }
 
-/// Sockets that were passed took the place of `--listen`. One address a line.
-pub fn show_passed(settings: &mut [Setting], addresses: &str) {
+/// Sockets that were passed took the place of `--listen`.
+pub fn show_passed(settings: &mut [Setting], addresses: &[String]) {
     for listen in settings.iter_mut().filter(|it| it.flag == "--listen") {
-        listen.value = addresses.trim_end().replace('\n', ", ");
+        listen.value = addresses.join(", ");
         listen.source = "passed";
     }
 }

@@ -87,9 +87,10 @@ pub struct Advice {
     pub span: Nanos,
     /// Limits that would do, from the slowest rate to the fastest that makes a difference.
     pub curve: Vec<Point>,
-    /// The one that stops the most, in `curve`; of those that stop alike the one that lets
-    /// the least into a minute. None where no limit would do, or each [needs
-    /// longer](Advice::is_beyond_the_seen).
+    /// The one that stops the most, in `curve`, of those that do not [need
+    /// longer](Advice::is_beyond_the_seen); of those that stop alike the one that lets the least
+    /// into a minute. Where each needs longer, the one that fills the soonest. None where no
+    /// limit would do.
     pub best: Option<usize>,
 }
 
@@ -204,7 +205,11 @@ fn best(advice: &Advice) -> Option<usize> {
         let stopped = a.stopped.cmp(&b.stopped);
         stopped.then_with(|| b.in_a_minute().total_cmp(&a.in_a_minute()))
     });
-    best.map(|(n, _)| n)
+    let soonest = || {
+        let all = advice.curve.iter().enumerate();
+        all.min_by_key(|(_, point)| point.limit.fill_nanos())
+    };
+    best.or_else(soonest).map(|(n, _)| n)
 }
 
 /// For each rate the smallest burst under which no more than `allowed` of these are refused.
@@ -349,8 +354,11 @@ mod tests {
         assert_eq!(best.flags(), "--rate 3 --burst 1");
 
         let advice = self::advice("burst:10", "0");
-        assert_eq!((advice.span, advice.best), (0, None));
-        assert!(!advice.curve.is_empty());
+        // Nothing is better than a warning, and a line to begin with.
+        let best = &advice.curve[advice.best.unwrap()];
+        assert!(advice.is_beyond_the_seen(best));
+        let fills = advice.curve.iter().map(|point| point.limit.fill_nanos());
+        assert_eq!(Some(best.limit.fill_nanos()), fills.min());
     }
 
     #[test]

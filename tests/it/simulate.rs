@@ -11,7 +11,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::Value;
 
-use crate::harness::{kidoban, outcome, output};
+use crate::harness::{kidoban, outcome, output, peer};
 
 const NAMES: [&str; 10] = [
     "token-bucket",
@@ -351,29 +351,57 @@ fn an_advice_can_be_pasted() {
     );
 }
 
-/// A limit that was not seen to refill is marked, and none such is advised.
+/// A limit that was not seen to refill is marked, and advised only with a warning.
 #[test]
-fn what_was_too_short_to_tell_is_not_advised() {
+fn what_was_too_short_to_tell_is_advised_with_a_warning() {
     let table = |pattern: &str| {
         let table = output(&["simulate", pattern, "--advise=0"]).stdout;
         String::from_utf8(table).unwrap()
     };
     let short = table("--pattern=burst:10");
     for part in [
-        "\n?  1/min     10",
+        "\n→ ?  1/min     10",
         "? takes longer to fill than a quarter of what was seen (0 s)",
-        "None of them is advised",
+        "What was seen is too short to tell",
     ] {
         assert!(short.contains(part), "{part}: {short}");
     }
-    assert!(!short.contains("After kidoban"), "{short}");
+    assert!(short.ends_with("  --rate 1/min --burst 10\n"), "{short}");
     let told = played("burst:10", &["--advise=0"]);
-    assert_eq!(told["advice"]["flags"], Value::Null);
     assert_eq!(told["advice"]["curve"][0]["beyond_the_seen"], true);
     let long = table("--pattern=every:1s:100");
+    assert!(!long.contains("too short"), "{long}");
     assert!(
         long.ends_with("After kidoban:\n\n  --rate 1 --burst 1\n"),
         "{long}"
+    );
+}
+
+/// On a terminal one sees how far it is; elsewhere nothing is said.
+#[test]
+fn a_terminal_is_told_how_far_the_reading_is() {
+    let Some(script) = peer("script", "apt-get install bsdutils") else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log");
+    let line = "192.0.2.1 - - [30/Nov/2026:12:00:00 +0000] \"GET / HTTP/1.1\" 200 5\n";
+    fs::write(&log, line.repeat(400_000)).unwrap();
+    let program = env!("CARGO_BIN_EXE_kidoban");
+    let command = format!("{program} simulate --log {} --csv", log.display());
+    let mut terminal = Command::new(script);
+    terminal
+        .args(["-qec", &command, "/dev/null"])
+        .env("TERM", "xterm");
+    let seen = outcome(terminal.stdin(Stdio::null()));
+    assert_eq!(seen.code, Some(0), "{seen:?}");
+    assert!(seen.stdout.contains(" lines, "), "{}", seen.stdout);
+    assert!(seen.stdout.contains("token-bucket,"), "{}", seen.stdout);
+    let elsewhere = outcome(kidoban().args(["simulate", "--csv", "--log"]).arg(&log));
+    assert!(
+        !elsewhere.stderr.contains(" lines, "),
+        "{}",
+        elsewhere.stderr
     );
 }
 

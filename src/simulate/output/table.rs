@@ -119,10 +119,10 @@ fn advised(advice: &Advice) -> String {
         advice.share,
         counted(advice.ordinary as u64, "ordinary client"),
     );
-    if advice.curve.is_empty() {
+    let Some(best) = advice.best else {
         text.push_str("There is none: no burst up to the deepest would do.\n");
         return text;
-    }
+    };
     let noisiest = counted(advice.noisiest as u64, "client");
     let turns = counted(advice.noisy_turns, "turn");
     let _ = writeln!(
@@ -141,8 +141,9 @@ fn advised(advice: &Advice) -> String {
     for (n, point) in advice.curve.iter().enumerate() {
         let is_beyond = advice.is_beyond_the_seen(point);
         is_any_beyond |= is_beyond;
-        let mark = match (advice.best == Some(n), is_beyond) {
-            (true, _) => "→",
+        let mark = match (n == best, is_beyond) {
+            (true, false) => "→",
+            (true, true) => "→ ?",
             (false, true) => "?",
             (false, false) => "",
         };
@@ -168,12 +169,13 @@ fn advised(advice: &Advice) -> String {
              who\n  stay is not known"
         );
     }
-    let Some(best) = advice.best else {
-        text.push_str("\nNone of them is advised: what was seen is too short to tell.\n");
-        return text;
-    };
-    let flags = advice.curve[best].flags();
-    let _ = writeln!(text, "\nAfter kidoban:\n\n  {flags}");
+    let best = &advice.curve[best];
+    if advice.is_beyond_the_seen(best) {
+        text.push_str(
+            "\nWhat was seen is too short to tell; of these, this one fills the soonest.\n",
+        );
+    }
+    let _ = writeln!(text, "\nAfter kidoban:\n\n  {}", best.flags());
     text
 }
 

@@ -9,11 +9,11 @@ use super::layout::{LABEL_LETTER_WIDTH, Layout};
 use super::words;
 
 const MICROSECOND: Nanos = 1_000;
-const MILLISECOND: Nanos = 1_000 * MICROSECOND;
-const SECOND: Nanos = 1_000 * MILLISECOND;
-const MINUTE: Nanos = 60 * SECOND;
-const HOUR: Nanos = 60 * MINUTE;
-const DAY: Nanos = 24 * HOUR;
+pub(super) const MILLISECOND: Nanos = 1_000 * MICROSECOND;
+pub(super) const SECOND: Nanos = 1_000 * MILLISECOND;
+pub(super) const MINUTE: Nanos = 60 * SECOND;
+pub(super) const HOUR: Nanos = 60 * MINUTE;
+pub(super) const DAY: Nanos = 24 * HOUR;
 
 /// Ticks are these apart, or ten times the last until they are few enough.
 const STEPS: [Nanos; 28] = [

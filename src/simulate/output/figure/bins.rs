@@ -6,14 +6,10 @@
 use crate::logic::bucket::Nanos;
 use crate::logic::limiter::Verdict;
 
+use super::axis::{DAY, HOUR, MILLISECOND, MINUTE, SECOND};
+
 /// Most bars of a lane: each is then at least two pixels wide on a desk.
 pub(super) const BARS_MAX: usize = 300;
-
-const MILLISECOND: Nanos = 1_000_000;
-const SECOND: Nanos = 1_000 * MILLISECOND;
-const MINUTE: Nanos = 60 * SECOND;
-const HOUR: Nanos = 60 * MINUTE;
-const DAY: Nanos = 24 * HOUR;
 
 /// Widths that people have words for, each a multiple of the one before, so that bars can be
 /// put together. The last is so wide that 300 of them are all the time there is.
@@ -70,12 +66,6 @@ impl Bar {
             Verdict::Refused => self.refused += 1,
         }
     }
-
-    fn join(&mut self, other: Self) {
-        self.now += other.now;
-        self.later += other.later;
-        self.refused += other.refused;
-    }
 }
 
 /// The width at which the time from the first moment to the last makes few enough bars.
@@ -109,15 +99,37 @@ pub(super) fn count(bars: &mut Vec<Bar>, from: Nanos, verdict: Verdict) {
     }
 }
 
-/// Puts bars together until they have this width.
-pub(super) fn widen(bars: &mut Vec<Bar>, width: Nanos) {
-    for bar in bars.iter_mut() {
-        bar.from -= bar.from % width;
+/// What is known of a stretch of time of one width.
+pub(super) trait Stretch {
+    /// Its first moment.
+    fn begins(&mut self) -> &mut Nanos;
+
+    /// Takes the next one in, of the same stretch when they are wider.
+    fn join(&mut self, later: &Self);
+}
+
+impl Stretch for Bar {
+    fn begins(&mut self) -> &mut Nanos {
+        &mut self.from
     }
-    bars.dedup_by(|later, earlier| {
-        let is_same = later.from == earlier.from;
+
+    fn join(&mut self, later: &Self) {
+        self.now += later.now;
+        self.later += later.later;
+        self.refused += later.refused;
+    }
+}
+
+/// Puts neighbours together until they have this width.
+pub(super) fn widen<S: Stretch>(stretches: &mut Vec<S>, width: Nanos) {
+    for stretch in stretches.iter_mut() {
+        let from = stretch.begins();
+        *from = beginning(width, *from);
+    }
+    stretches.dedup_by(|later, earlier| {
+        let is_same = later.begins() == earlier.begins();
         if is_same {
-            earlier.join(*later);
+            earlier.join(later);
         }
         is_same
     });

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use crate::logic::bucket::Nanos;
 use crate::logic::limiter::{Algorithm, Look};
 
-use super::bins;
+use super::bins::{self, Stretch};
 use super::state::{State, WINDOWS_MAX, counts_from_zero, edges, windows};
 
 /// One client under one algorithm.
@@ -31,13 +31,19 @@ struct Level {
     last: f64,
 }
 
-impl Level {
-    fn join(&mut self, later: Self) {
+impl Stretch for Level {
+    fn begins(&mut self) -> &mut Nanos {
+        &mut self.from
+    }
+
+    fn join(&mut self, later: &Self) {
         self.least = self.least.min(later.least);
         self.most = self.most.max(later.most);
         self.last = later.last;
     }
+}
 
+impl Level {
     /// The four, as points of a curve; one, where nothing changed.
     fn points(self, width: Nanos) -> Vec<(Nanos, f64)> {
         let at = |part: Nanos| self.from.saturating_add(width / 4 * part);
@@ -76,7 +82,7 @@ impl Levels {
             last: look.level,
         };
         match self.bars.last_mut() {
-            Some(last) if last.from == seen.from => last.join(seen),
+            Some(last) if last.from == seen.from => last.join(&seen),
             Some(_) | None => self.bars.push(seen),
         }
         self.full = self.full.max(look.full);
@@ -96,16 +102,7 @@ impl Levels {
 
     /// Puts bars together until they have this width.
     pub(super) fn widen(&mut self, width: Nanos) {
-        for bar in &mut self.bars {
-            bar.from = bins::beginning(width, bar.from);
-        }
-        self.bars.dedup_by(|later, earlier| {
-            let is_same = later.from == earlier.from;
-            if is_same {
-                earlier.join(*later);
-            }
-            is_same
-        });
+        bins::widen(&mut self.bars, width);
     }
 
     /// All of it, in bars of this width, up to the end of the picture.
