@@ -9,7 +9,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::harness::{Gateway, Outcome, absent, kidoban, outcome, output, peer};
+use crate::harness::{Gateway, Outcome, absent, kidoban, not_run, outcome, output, peer};
 use crate::http::Request;
 
 fn root() -> &'static Path {
@@ -180,6 +180,39 @@ fn queries(value: &Value, found: &mut Vec<String>) {
         Value::Array(values) => values.iter().for_each(|value| queries(value, found)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
+}
+
+/// Its own library knows every word of it.
+#[test]
+fn grafana_reads_the_dashboard() {
+    // Where `.ci/run` has put it; empty, where that could not be had.
+    let library = match std::env::var("KIDOBAN_GRAFANA_SDK") {
+        Ok(library) if !library.is_empty() => library,
+        Ok(_) => return not_run("Grafana's library for Python could not be had"),
+        Err(_) => {
+            let how = "pip install grafana-foundation-sdk";
+            return absent(&format!("KIDOBAN_GRAFANA_SDK names no folder ({how})"));
+        }
+    };
+    let Some(python) = peer("python3", "apt-get install python3") else {
+        return;
+    };
+    let script = root().join("tests/grafana.py");
+    let reads = |dashboard: &Path| {
+        let mut command = Command::new(&python);
+        command.env("PYTHONPATH", &library).arg(&script);
+        outcome(command.arg(dashboard))
+    };
+    let ended = reads(&config("grafana.json"));
+    assert_eq!((ended.code, &*ended.stdout), (Some(0), "\n"), "{ended:?}");
+    // A word that it does not know is seen.
+    let folder = tempfile::tempdir().unwrap();
+    let other = folder.path().join("other.json");
+    let slip = read(config("grafana.json")).replacen("\"gridPos\"", "\"gridPosition\"", 1);
+    fs::write(&other, slip).unwrap();
+    let ended = reads(&other);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.stdout.contains("gridPosition"), "{ended:?}");
 }
 
 #[test]
